@@ -1,0 +1,44 @@
+"""rope_ref: an exact float64 definition of rotary position embedding.
+
+Read in this order: `spec` says what a RoPE is, `frequencies` how fast each pair
+turns, `turns` and `sincos` turn positions into a table, `rotation` applies it, and
+`attention` shows what it is for.
+"""
+
+from rope_ref import errors
+from rope_ref.attention import attention_logits, relative_logit
+from rope_ref.errors import RopeError
+from rope_ref.frequencies import FrequencyRule, Given, PowerLaw
+from rope_ref.rotation import (
+    apply_cos_sin,
+    apply_rope,
+    apply_rope_complex,
+    apply_rope_parts,
+    invert_rope,
+    pair_channels,
+    rotation_matrix,
+    transpose_rope,
+)
+from rope_ref.sincos import cos_sin, cos_sin_parts
+from rope_ref.spec import RopeSpec
+
+__all__ = [
+    "FrequencyRule",
+    "Given",
+    "PowerLaw",
+    "RopeError",
+    "RopeSpec",
+    "apply_cos_sin",
+    "apply_rope",
+    "apply_rope_complex",
+    "apply_rope_parts",
+    "attention_logits",
+    "cos_sin",
+    "cos_sin_parts",
+    "errors",
+    "invert_rope",
+    "pair_channels",
+    "relative_logit",
+    "rotation_matrix",
+    "transpose_rope",
+]

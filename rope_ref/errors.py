@@ -1,0 +1,98 @@
+"""One exception class for each way to be wrong.
+
+Each subclasses `RopeError` and the builtin that a caller would catch. The message
+restates the call, names the argument, says what was expected and what to try.
+"""
+
+__all__ = [
+    "AxesError",
+    "DtypeError",
+    "FrequencyCountError",
+    "FrequencyValueError",
+    "HeadDimError",
+    "HeadGroupError",
+    "LayoutError",
+    "NonFinitePositionError",
+    "OddRotaryDimError",
+    "PairAxesError",
+    "PositionDtypeError",
+    "PositionRangeError",
+    "PositionShapeError",
+    "RopeError",
+    "RotaryDimRangeError",
+    "ShapeError",
+    "SpecError",
+    "TableShapeError",
+]
+
+
+class RopeError(Exception):
+    """Anything rope_ref refuses."""
+
+
+class SpecError(RopeError, TypeError):
+    """An argument of RopeSpec has the wrong type."""
+
+
+class HeadDimError(RopeError, ValueError):
+    """head_dim is not a positive integer."""
+
+
+class OddRotaryDimError(RopeError, ValueError):
+    """rotary_dim is odd, but channels rotate in pairs."""
+
+
+class RotaryDimRangeError(RopeError, ValueError):
+    """The rotating channels do not lie inside the head."""
+
+
+class LayoutError(RopeError, ValueError):
+    """A layout, or the direction, is none of those that exist."""
+
+
+class PairAxesError(RopeError, ValueError):
+    """pair_axes does not name one position axis for each pair."""
+
+
+class FrequencyValueError(RopeError, ValueError):
+    """A parameter of a frequency rule is not a number the rule can use."""
+
+
+class FrequencyCountError(RopeError, ValueError):
+    """The number of given frequencies is not the number of pairs."""
+
+
+class AxesError(RopeError, ValueError):
+    """The axes letters do not describe the array they come with."""
+
+
+class ShapeError(RopeError, ValueError):
+    """An array has the wrong number of channels or disagrees with its partner."""
+
+
+class HeadGroupError(RopeError, ValueError):
+    """The query heads cannot be divided into groups, one for each key head."""
+
+
+class DtypeError(RopeError, TypeError):
+    """An array does not hold real numbers that float64 can represent."""
+
+
+class TableShapeError(RopeError, ValueError):
+    """A cos or sin table does not fit the array it is applied to."""
+
+
+class PositionShapeError(RopeError, ValueError):
+    """Positions have a shape that does not fit the axes of the array."""
+
+
+class PositionDtypeError(RopeError, TypeError):
+    """Positions are not integers or real numbers."""
+
+
+class NonFinitePositionError(RopeError, ValueError):
+    """A position is infinite or not a number."""
+
+
+class PositionRangeError(RopeError, OverflowError, ValueError):
+    """A position lies at or beyond 2**53, where float64 no longer holds every integer."""

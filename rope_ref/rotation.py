@@ -1,0 +1,376 @@
+"""The rotation: pairs of channels turned by their phase.
+
+Three things are kept apart. Which channels form a pair is the *layout*. How far a
+pair turns is in the *table* of cos and sin. What happens to a pair (u, v) is
+
+    (u cos - v sin,  u sin + v cos)
+
+and nothing else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_ref.errors import (
+    AxesError,
+    DtypeError,
+    LayoutError,
+    OddRotaryDimError,
+    PositionShapeError,
+    RotaryDimRangeError,
+    ShapeError,
+    TableShapeError,
+)
+from rope_ref.sincos import cos_sin, cos_sin_parts, is_small_float, two_product, two_sum
+from rope_ref.spec import LAYOUTS, Layout, RopeSpec
+
+__all__ = [
+    "apply_cos_sin",
+    "apply_rope",
+    "apply_rope_complex",
+    "apply_rope_parts",
+    "invert_rope",
+    "pair_channels",
+    "rotation_matrix",
+    "transpose_rope",
+]
+
+Array = npt.NDArray[np.float64]
+
+
+def apply_rope(x: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, *, axes: str) -> Array:
+    """Rotate each pair of channels of `x` by position x theta_i, times the amplitude.
+
+    Parameters
+    ----------
+    x
+        Real array with one axis per letter of `axes`; its channel axis is D long.
+    positions
+        One per token: shape (T,), or (B, T); a scalar gives every token that
+        position. Integers or real numbers, negative allowed. A spec with
+        ``pair_axes`` takes a leading axis, one entry per position axis.
+    spec
+        The RoPE.
+    axes
+        The order of x's axes as letters: ``b`` batch, ``t`` token, ``h`` head,
+        ``d`` channel, for example ``"bthd"``.
+
+    Returns
+    -------
+    y
+        float64, shape of `x`. Channels outside the rotating ones are those of `x`.
+
+    Raises
+    ------
+    AxesError, ShapeError, DtypeError, PositionShapeError
+        If x, axes and positions do not fit each other; and the errors of `cos_sin`.
+
+    Notes
+    -----
+    Source: Su et al., RoFormer, arXiv:2104.09864, equation 34.
+    """
+    x, positions = _checked(x, positions, spec, axes, "apply_rope")
+    cos, sin = cos_sin(positions, spec)
+    return _apply(x, cos, sin, spec, axes)
+
+
+def invert_rope(y: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, *, axes: str) -> Array:
+    """Undo `apply_rope`: rotate by minus the phase and divide by the amplitude.
+
+    `y` comes in the spec's output layout and leaves in its layout. Parameters and
+    errors are those of `apply_rope`.
+    """
+    amplitude = float(spec.frequencies.amplitude)
+    y, positions = _checked(y, positions, spec, axes, "invert_rope")
+    cos, sin = cos_sin(positions, spec, unit=True)
+    x = _apply(y, cos, -sin, _reversed(spec), axes)
+    channels = _move_channels_last(x, axes)[..., pair_channels(spec).ravel()]
+    _move_channels_last(x, axes)[..., pair_channels(spec).ravel()] = channels / amplitude
+    return x
+
+
+def transpose_rope(
+    g: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, *, axes: str
+) -> Array:
+    """Apply the transposed map: rotate by minus the phase, times the amplitude.
+
+    This is the gradient of `apply_rope`. It is the inverse only where the amplitude
+    is 1. `g` comes in the spec's output layout and leaves in its layout. Parameters
+    and errors are those of `apply_rope`.
+    """
+    g, positions = _checked(g, positions, spec, axes, "transpose_rope")
+    cos, sin = cos_sin(positions, spec)
+    return _apply(g, cos, -sin, _reversed(spec), axes)
+
+
+def apply_cos_sin(
+    x: npt.ArrayLike,
+    cos: npt.ArrayLike,
+    sin: npt.ArrayLike,
+    *,
+    layout: Layout,
+    axes: str,
+    rotary_start: int = 0,
+    output_layout: Layout | None = None,
+) -> Array:
+    """Rotate the pairs of `x` with a table of cos and sin: the table-level operation.
+
+    Parameters
+    ----------
+    x
+        Real array with one axis per letter of `axes`.
+    cos, sin
+        Tables of shape (T, R/2) or (B, T, R/2), one entry per pair; any numbers.
+        R follows from them.
+    layout, output_layout, rotary_start
+        As in `RopeSpec`.
+    axes
+        As in `apply_rope`.
+
+    Returns
+    -------
+    y
+        float64, shape of `x`.
+
+    Raises
+    ------
+    AxesError, DtypeError, LayoutError, RotaryDimRangeError, TableShapeError
+        If the arguments do not fit each other.
+    """
+    call = f"apply_cos_sin(x, cos, sin, layout={layout!r}, axes={axes!r})"
+    x = as_real(x, call, "x")
+    c, s = as_real(cos, call, "cos"), as_real(sin, call, "sin")
+    check_axes(axes, x.ndim, call, x.shape)
+    if c.shape != s.shape or c.ndim not in (2, 3):
+        raise TableShapeError(
+            f"{call}: cos and sin must both be (T, R/2) or (B, T, R/2), one entry per pair; "
+            f"their shapes are {c.shape} and {s.shape}"
+        )
+    expected = _token_shape(x.shape, axes, c.ndim - 1)
+    if expected is None or c.shape[:-1] != expected:
+        raise TableShapeError(
+            f"{call}: tables of shape {c.shape} do not fit x of shape {x.shape}; expected "
+            f"{'(T, R/2)' if expected is None else (*expected, 'R/2')}"
+        )
+    head_dim = x.shape[axes.index("d")]
+    if layout not in LAYOUTS or output_layout not in (None, *LAYOUTS):
+        raise LayoutError(
+            f"{call}, output_layout={output_layout!r}: a layout is 'interleaved' or 'half'"
+        )
+    if rotary_start + 2 * c.shape[-1] > head_dim or rotary_start < 0:
+        raise RotaryDimRangeError(
+            f"{call}, rotary_start={rotary_start}: tables of {c.shape[-1]} pairs rotate "
+            f"{2 * c.shape[-1]} channels, but x has {head_dim}; a table has one entry per pair, "
+            "not one per channel"
+        )
+    pairs = _channels(layout, c.shape[-1], rotary_start)
+    written = _channels(output_layout or layout, c.shape[-1], rotary_start)
+    return _rotate(x, c, s, pairs, written, axes)
+
+
+def apply_rope_complex(
+    x: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, *, axes: str
+) -> Array:
+    """`apply_rope` as the paper first writes it: pairs as complex numbers, z e^(i p theta).
+
+    Equal to `apply_rope` up to rounding (complex products fuse differently from one
+    CPU to the next). Parameters and errors are those of `apply_rope`.
+    """
+    x, positions = _checked(x, positions, spec, axes, "apply_rope_complex")
+    cos, sin = cos_sin(positions, spec)
+    factor = _spread(cos, axes) + 1j * _spread(sin, axes)
+    out = x.copy()
+    last = _move_channels_last(x, axes)
+    u, v = (last[..., channels] for channels in pair_channels(spec))
+    turned = (u + 1j * v) * factor
+    first, second = pair_channels(spec, output=True)
+    _move_channels_last(out, axes)[..., first] = turned.real
+    _move_channels_last(out, axes)[..., second] = turned.imag
+    return out
+
+
+def rotation_matrix(position: float, spec: RopeSpec) -> Array:
+    """Return the (D, D) matrix M with ``apply_rope(x) = M x`` at one position.
+
+    Raises
+    ------
+    PositionShapeError
+        If `position` is not a single position (one per position axis for a spec with
+        ``pair_axes``); and the errors of `cos_sin`.
+    """
+    p = np.asarray(position)
+    if p.ndim != (0 if spec.pair_axes is None else 1):
+        raise PositionShapeError(
+            f"rotation_matrix(position, {spec!r}): position must be a single position, "
+            f"got shape {p.shape}; call it once per position"
+        )
+    eye = np.eye(spec.head_dim)
+    # Row j of the rotated identity is the image of the j-th unit vector: column j of M.
+    every = p if spec.pair_axes is None else np.repeat(p[:, None], spec.head_dim, axis=1)
+    return apply_rope(eye, every, spec, axes="td").T.copy()
+
+
+def apply_rope_parts(
+    x: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, *, axes: str
+) -> tuple[Array, Array]:
+    """`apply_rope` as ``(y, y_low)``: y and what its own rounding took from it.
+
+    ``y + y_low``, as real numbers, is within about 2**-56 of A hypot(u, v) of the true
+    value. For judging float64 results, so that the reference's rounding plays no part.
+    Parameters and errors are those of `apply_rope`.
+    """
+    x, positions = _checked(x, positions, spec, axes, "apply_rope_parts")
+    (cos, cos_low), (sin, sin_low) = (
+        tuple(_spread(part, axes) for part in parts) for parts in cos_sin_parts(positions, spec)
+    )
+    high, low = x.copy(), np.zeros_like(x)
+    last = _move_channels_last(x, axes)
+    u, v = (last[..., channels] for channels in pair_channels(spec))
+    first, second = pair_channels(spec, output=True)
+    for channels, a, a_low, b, b_low in (
+        (first, cos, cos_low, -sin, -sin_low),
+        (second, sin, sin_low, cos, cos_low),
+    ):
+        ua, ua_low = two_product(u, a)
+        vb, vb_low = two_product(v, b)
+        total, total_low = two_sum(ua, vb)
+        rest = total_low + (ua_low + vb_low + (u * a_low + v * b_low))
+        _move_channels_last(high, axes)[..., channels] = total + rest
+        _move_channels_last(low, axes)[..., channels] = rest - ((total + rest) - total)
+    return high, low
+
+
+def pair_channels(spec: RopeSpec, *, output: bool = False) -> npt.NDArray[np.int64]:
+    """Return the two channels of each pair, shape (2, R/2), as read or (`output`) as written."""
+    layout = spec.output_layout if output else spec.layout
+    return _channels(layout, spec.rotary_dim // 2, spec.rotary_start)
+
+
+def _channels(layout: Layout, pairs: int, start: int) -> npt.NDArray[np.int64]:
+    i = np.arange(pairs)
+    if layout == "interleaved":
+        return start + np.stack([2 * i, 2 * i + 1])
+    return start + np.stack([i, i + pairs])
+
+
+def _apply(x: Array, cos: Array, sin: Array, spec: RopeSpec, axes: str) -> Array:
+    return _rotate(x, cos, sin, pair_channels(spec), pair_channels(spec, output=True), axes)
+
+
+def _rotate(
+    x: Array,
+    cos: Array,
+    sin: Array,
+    pairs: npt.NDArray[np.int64],
+    written: npt.NDArray[np.int64],
+    axes: str,
+) -> Array:
+    """The rotation itself: every function of this module but the complex form ends here."""
+    cos, sin = _spread(cos, axes), _spread(sin, axes)
+    y = x.copy()
+    x_last, y_last = _move_channels_last(x, axes), _move_channels_last(y, axes)
+    u, v = x_last[..., pairs[0]], x_last[..., pairs[1]]
+    y_last[..., written[0]] = u * cos - v * sin
+    y_last[..., written[1]] = u * sin + v * cos
+    return y
+
+
+def _reversed(spec: RopeSpec) -> RopeSpec:
+    """The same RoPE read in its output layout and written in its input layout."""
+    return RopeSpec(
+        spec.head_dim,
+        layout=spec.output_layout,
+        output_layout=spec.layout,
+        rotary_dim=spec.rotary_dim,
+        rotary_start=spec.rotary_start,
+        frequencies=spec.frequencies,
+        direction=spec.direction,
+        pair_axes=spec.pair_axes,
+    )
+
+
+def _move_channels_last(x: Array, axes: str) -> Array:
+    """A view of x with the channel axis last."""
+    return np.moveaxis(x, axes.index("d"), -1)
+
+
+def _spread(table: Array, axes: str) -> Array:
+    """A table (T, R/2) or (B, T, R/2) as a view that broadcasts against x, channels last."""
+    own = "bt"[-(table.ndim - 1) :]
+    letters = axes.replace("d", "")
+    order = [own.index(letter) for letter in letters if letter in own]
+    table = table.transpose(*order, table.ndim - 1)
+    for place, letter in enumerate(letters):
+        if letter not in own:
+            table = np.expand_dims(table, place)
+    return table
+
+
+def _checked(
+    x: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, axes: str, function: str
+) -> tuple[Array, npt.NDArray[np.generic]]:
+    """x in float64 and one position per token, or the error that says what does not fit."""
+    call = f"{function}(x, positions, spec, axes={axes!r})"
+    x = as_real(x, call, "x")
+    check_axes(axes, x.ndim, call, x.shape)
+    if x.shape[axes.index("d")] != spec.head_dim:
+        raise ShapeError(
+            f"{call}: axis 'd' of x has length {x.shape[axes.index('d')]} (x has shape {x.shape}), but "
+            f"spec.head_dim is {spec.head_dim}; check axes, or make a spec with that head_dim"
+        )
+    p = np.asarray(positions)
+    lead = () if spec.pair_axes is None else (max(spec.pair_axes) + 1,)
+    own = p.shape[len(lead) :]
+    fits = p.shape[: len(lead)] == lead and (
+        not own or own == _token_shape(x.shape, axes, len(own))
+    )
+    if not fits:
+        allowed = [s for s in (_token_shape(x.shape, axes, n) for n in (1, 2)) if s is not None]
+        raise PositionShapeError(
+            f"{call}: positions of shape {p.shape} do not fit x of shape {x.shape}; expected "
+            + " or ".join(str((*lead, *shape)) for shape in allowed)
+            + (f", or {lead or 'a scalar'} for one position everywhere")
+        )
+    if not own:
+        tokens = _token_shape(x.shape, axes, 1)
+        assert tokens is not None
+        p = np.broadcast_to(p[..., None], (*lead, *tokens))
+    return x, p
+
+
+def _token_shape(shape: tuple[int, ...], axes: str, ndim: int) -> tuple[int, ...] | None:
+    """Shape of positions with `ndim` axes for x of this shape; None if there is none."""
+    if ndim == 1:
+        return (shape[axes.index("t")],)
+    if ndim == 2 and "b" in axes:
+        return (shape[axes.index("b")], shape[axes.index("t")])
+    return None
+
+
+def check_axes(axes: str, ndim: int, call: str, shape: tuple[int, ...]) -> None:
+    """Refuse axes letters that cannot describe an array of this shape."""
+    known = isinstance(axes, str) and set(axes) <= set("bthd") and len(set(axes)) == len(axes)
+    if not known or not {"t", "d"} <= set(axes):
+        raise AxesError(
+            f"{call}: axes must order the letters b (batch), t (token), h (head), d (channel), each at "
+            "most once, t and d always; for example 'bthd'"
+        )
+    if len(axes) != ndim:
+        raise AxesError(
+            f"{call}: axes has {len(axes)} letters but x has {ndim} axes (shape {shape}); "
+            "give one letter per axis"
+        )
+
+
+def as_real(x: npt.ArrayLike, call: str, name: str) -> Array:
+    """An array as float64, of any dtype whose every value float64 represents."""
+    array = np.asarray(x)
+    numbers = array.dtype.kind in "iuf" or is_small_float(array.dtype)
+    if not numbers or not np.can_cast(array.dtype, np.float64):
+        raise DtypeError(
+            f"{call}: {name} must hold real numbers that float64 represents, got dtype {array.dtype}; "
+            f"convert it first, for example {name}.astype('float64')"
+        )
+    return array.astype(np.float64)

@@ -1,0 +1,164 @@
+"""RopeSpec: one rotary position embedding, completely described."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_ref.errors import (
+    HeadDimError,
+    LayoutError,
+    OddRotaryDimError,
+    PairAxesError,
+    RotaryDimRangeError,
+    SpecError,
+)
+from rope_ref.frequencies import FrequencyRule, PowerLaw
+
+__all__ = ["LAYOUTS", "Layout", "RopeSpec"]
+
+Layout = Literal["interleaved", "half"]
+LAYOUTS: tuple[Layout, ...] = ("interleaved", "half")
+
+
+@dataclass(frozen=True)
+class RopeSpec:
+    """One RoPE: which channels rotate together, how fast, and which way.
+
+    Parameters
+    ----------
+    head_dim
+        Width D of one attention head.
+    layout
+        ``"interleaved"``: pair i is channels (2i, 2i+1), as in the original paper;
+        ``"half"``: (i, i + R/2), as in GPT-NeoX and Hugging Face. There is no
+        default: mistaking one for the other is the commonest bug.
+    rotary_dim
+        How many channels R rotate, even; all of them if left out.
+    rotary_start
+        The first rotating channel; 0 unless the rotating part lies at the end.
+    output_layout
+        Where pair i is written, if not where it was read.
+    frequencies
+        The rule for theta_i and the amplitude.
+    direction
+        1 rotates counter-clockwise, ``(u cos - v sin, u sin + v cos)``; -1 clockwise.
+    pair_axes
+        For positions with several axes (time, height, width): which axis each pair
+        follows.
+
+    Raises
+    ------
+    SpecError, HeadDimError, LayoutError, OddRotaryDimError, RotaryDimRangeError,
+    PairAxesError, FrequencyCountError
+        The argument named in the message cannot be used.
+
+    Notes
+    -----
+    Source: Su et al., RoFormer, arXiv:2104.09864, section 3.2; the half layout from
+    EleutherAI/gpt-neox.
+    """
+
+    head_dim: int
+    _: KW_ONLY
+    layout: Layout
+    rotary_dim: int = None  # type: ignore[assignment]  # None is replaced by head_dim
+    rotary_start: int = 0
+    output_layout: Layout = None  # type: ignore[assignment]  # None is replaced by layout
+    frequencies: FrequencyRule = PowerLaw(10000.0)
+    direction: int = 1
+    pair_axes: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        call = f"RopeSpec({self.head_dim!r}, layout={self.layout!r}, ...)"
+        head_dim = _integer(self.head_dim, call, "head_dim")
+        if head_dim < 1:
+            raise HeadDimError(f"{call}: head_dim must be a positive integer; a usual one is 128")
+        layout = _layout(self.layout, call, "layout")
+        output = layout if self.output_layout is None else self.output_layout
+        start = _integer(self.rotary_start, call, "rotary_start")
+        width = head_dim - start if self.rotary_dim is None else self.rotary_dim
+        width = _integer(width, call, "rotary_dim")
+        if width % 2:
+            raise OddRotaryDimError(
+                f"{call}: rotary_dim={width} is odd, but channels rotate in pairs; "
+                f"give an even rotary_dim such as {max(0, width - 1)}"
+            )
+        if width < 0 or start < 0 or start + width > head_dim:
+            raise RotaryDimRangeError(
+                f"{call}: channels {start} to {start + width} (rotary_start={start}, rotary_dim={width}) "
+                f"do not lie inside a head of {head_dim}; rotary_dim must be between 0 and "
+                f"head_dim - rotary_start = {head_dim - start}"
+            )
+        if self.direction not in (1, -1):
+            raise LayoutError(
+                f"{call}: direction={self.direction!r} must be 1 (counter-clockwise) or -1 (clockwise)"
+            )
+        missing = [
+            name
+            for name in ("theta", "rational_turns", "scaled_turns", "amplitude")
+            if not hasattr(self.frequencies, name)
+        ]
+        if missing or isinstance(self.frequencies, type):
+            raise SpecError(
+                f"{call}: frequencies must be a frequency rule such as PowerLaw(10000) or "
+                f"Given([1.0, 0.01]), got {self.frequencies!r}"
+            )
+        object.__setattr__(self, "head_dim", head_dim)
+        object.__setattr__(self, "rotary_dim", width)
+        object.__setattr__(self, "rotary_start", start)
+        object.__setattr__(self, "output_layout", _layout(output, call, "output_layout"))
+        object.__setattr__(self, "direction", int(self.direction))
+        object.__setattr__(self, "pair_axes", _pair_axes(self.pair_axes, width // 2, call))
+        self.frequencies.theta(width)  # refuses a wrong number of given frequencies
+
+    def theta(self) -> npt.NDArray[np.float64]:
+        """Return theta_i of each pair in radians per position.
+
+        Returns
+        -------
+        theta
+            float64 of shape (R/2,), each the real number rounded once. Read-only.
+        """
+        return _theta(self.frequencies, self.rotary_dim)
+
+
+@lru_cache(maxsize=64)
+def _theta(rule: FrequencyRule, rotary_dim: int) -> npt.NDArray[np.float64]:
+    theta = np.array(rule.theta(rotary_dim), dtype=np.float64)
+    theta.flags.writeable = False
+    return theta
+
+
+def _layout(value: object, call: str, name: str) -> Layout:
+    for layout in LAYOUTS:
+        if value == layout:
+            return layout
+    raise LayoutError(
+        f"{call}: {name}={value!r} must be 'interleaved' (pair i is channels 2i and 2i+1, as in the "
+        "paper and GPT-J) or 'half' (channels i and i + R/2, as in Llama and GPT-NeoX)"
+    )
+
+
+def _integer(value: object, call: str, name: str) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise SpecError(f"{call}: {name} must be an integer, got {value!r}")
+    return operator.index(value)
+
+
+def _pair_axes(value: Sequence[int] | None, pairs: int, call: str) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    axes = tuple(_integer(axis, call, f"pair_axes[{i}]") for i, axis in enumerate(value))
+    if len(axes) != pairs or any(axis < 0 for axis in axes) or not axes:
+        raise PairAxesError(
+            f"{call}: pair_axes must give each of the {pairs} pairs the number (0, 1, ...) of the "
+            f"position axis it follows, got {value!r}"
+        )
+    return axes
