@@ -1,0 +1,49 @@
+"""rope_conformance: judges any implementation of rotary position embedding.
+
+::
+
+    report = rope_conformance.check(my_apply_rope, spec=spec, axes="bthd")
+    report.passed, report.findings, report.to_json()
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rope_conformance.implementation import Claim, TargetError, Unsupported, claims
+    from rope_conformance.report import Report
+    from rope_conformance.runner import check, parametrize_with_checks
+
+__all__ = [
+    "Claim",
+    "Report",
+    "TargetError",
+    "Unsupported",
+    "check",
+    "claims",
+    "parametrize_with_checks",
+]
+
+_HOME = {
+    "Claim": "implementation",
+    "Report": "report",
+    "TargetError": "implementation",
+    "Unsupported": "implementation",
+    "check": "runner",
+    "claims": "implementation",
+    "parametrize_with_checks": "runner",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Names are loaded when first used: pytest imports this package whenever it starts,
+    # for the sake of the plugin, and should not pay for more.
+    if name not in _HOME:
+        raise AttributeError(f"module 'rope_conformance' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"rope_conformance.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

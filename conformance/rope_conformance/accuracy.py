@@ -1,0 +1,339 @@
+"""How far from the truth an honest implementation may be, and how far one is.
+
+A *profile* names the chain of number types a RoPE is computed in and the recipe its
+frequencies come from. From the chain follows, by counting roundings, how large the
+error of one rotated pair can be. Nothing here is fitted to anything: the derivation is
+in the documentation (the page "The bound"), and the tests try to break it with honest
+code.
+
+For one pair with inputs (u, v), ``r = A hypot(u, v)``, position p and frequency theta_i::
+
+    residual = max(|y_u - want_u|, |y_v - want_v|) / (u_out r)
+    bound    = a (1 + u_out) + k u_calc / u_out + m_i |p| theta_i u_phase / u_out
+               + n tiny / (u_out r)
+
+The ratio ``residual / bound`` is at most 1 for every implementation that keeps its
+profile. Where the bound allows errors beyond 1/16 of r, a sample decides nothing and is
+counted apart.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_ref import PowerLaw, RopeSpec, apply_rope_parts, pair_channels
+from rope_ref.turns import POSITION_LIMIT
+
+__all__ = [
+    "PROFILES",
+    "Judgement",
+    "Profile",
+    "bound",
+    "judge",
+    "profile_named",
+    "tiny",
+    "unit_roundoff",
+]
+
+Array = npt.NDArray[np.float64]
+Recipe = Literal["rounded", "power", "exp", "exp-single", "product"]
+
+# precision in bits, exponent of the smallest subnormal
+_FORMATS = {
+    "float64": (53, -1074),
+    "float32": (24, -149),
+    "float16": (11, -24),
+    "bfloat16": (8, -133),
+}
+
+# Roundings of the frequency that ln(b) amplifies, by recipe.
+_LOG_ROUNDINGS = {"rounded": 0, "power": 1, "exp": 2, "exp-single": 4}
+
+DECISIVE = 1 / 16  # an error bound above this share of r decides nothing
+
+
+def unit_roundoff(dtype: str) -> float:
+    """Return u, the largest relative error of one rounding to `dtype`."""
+    return float(2.0 ** -_FORMATS[dtype][0])
+
+
+def tiny(dtype: str) -> float:
+    """Return the largest absolute error of one rounding among the subnormals of `dtype`."""
+    # Half of float64's smallest subnormal is no float64: the subnormal itself stands in.
+    return max(2.0 ** (_FORMATS[dtype][1] - 1), 5e-324)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A chain of number types and a frequency recipe.
+
+    Parameters
+    ----------
+    name
+        What claims and reports call it.
+    sentence
+        What it means, for people.
+    phase
+        The type positions, frequencies and phases are held in; None where phases are exact.
+    recipe
+        How the frequencies were computed.
+    output_roundings
+        ``a``: roundings in the output type that the calculation's ``k`` does not count.
+    underflows
+        ``n``: roundings that can fall among the subnormals of the output type.
+    position_limit
+        Positions at or beyond this are outside the profile.
+    trig_ulps
+        ``t``: documented error of sin and cos in ulps; ``k = 2 t + 2``.
+    """
+
+    name: str
+    sentence: str
+    phase: str | None
+    recipe: Recipe = "rounded"
+    output_roundings: int = 1
+    wide_products: bool = True
+    position_limit: int = POSITION_LIMIT
+    trig_ulps: int = 1
+
+    def calculation(self, dtype: str) -> str:
+        """Return the type trig and products are computed in when the output is `dtype`."""
+        if dtype == "float64" and self.phase != "float32":
+            return "float64"
+        return "float32"
+
+    def amplification(self, spec: RopeSpec) -> Array:
+        """Return m_i, how many units of the phase's rounding error pair i can gather."""
+        i = np.arange(spec.rotary_dim // 2)
+        if self.phase is None:
+            return np.zeros(i.size)
+        if not isinstance(spec.frequencies, PowerLaw):
+            # Frequencies that are given are rounded, not computed.
+            return np.full(i.size, 4.0)
+        if self.recipe == "product":
+            return 4.0 + 3.0 * i
+        logarithm = abs(math.log(spec.frequencies.base))
+        return 4.0 + _LOG_ROUNDINGS[self.recipe] * (2 * i / max(spec.rotary_dim, 1)) * logarithm
+
+
+PROFILES = (
+    Profile(
+        "exact",
+        "phases lose nothing, at every integer position below 2**31",
+        phase=None,
+        position_limit=2**31,
+    ),
+    Profile(
+        "float64",
+        "positions, frequencies and phases in float64",
+        phase="float64",
+        recipe="exp-single",
+    ),
+    Profile(
+        "float32-power",
+        "phases in float32, frequencies by 1 / base**(2i/R) in float32",
+        phase="float32",
+        recipe="power",
+    ),
+    Profile(
+        "float32",
+        "phases in float32, frequencies by any usual recipe in float32",
+        phase="float32",
+        recipe="exp-single",
+    ),
+    Profile(
+        "float32-product",
+        "phases in float32, frequencies by a running product over the pairs",
+        phase="float32",
+        recipe="product",
+    ),
+    Profile(
+        "model-dtype-table",
+        "phases in float32; table, products and sum in the type of the data",
+        phase="float32",
+        recipe="exp-single",
+        output_roundings=3,
+        wide_products=False,
+    ),
+)
+
+
+def profile_named(name: str) -> Profile:
+    """Return the named profile.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+    """
+    for profile in PROFILES:
+        if profile.name == name:
+            return profile
+    known = ", ".join(repr(p.name) for p in PROFILES)
+    raise ValueError(f"profile={name!r} is not known; the profiles are {known}")
+
+
+def bound(
+    profile: Profile, spec: RopeSpec, positions: npt.ArrayLike, dtype: str, r: npt.ArrayLike
+) -> Array:
+    """Return the largest residual an implementation of `profile` can show.
+
+    Parameters
+    ----------
+    profile, spec
+        What is claimed.
+    positions
+        Real numbers of any shape S.
+    dtype
+        The output type.
+    r
+        A hypot(u, v) of each pair, of a shape that broadcasts with S + (R/2,).
+
+    Returns
+    -------
+    bound
+        In units of ``u_out r``; infinite where r is 0 or a position is outside the
+        profile.
+    """
+    p = np.abs(np.asarray(positions, dtype=np.float64))[..., None]
+    u_out, calculation = unit_roundoff(dtype), profile.calculation(dtype)
+    k = 2 * profile.trig_ulps + 2 + (0 if spec.frequencies.amplitude == 1 else 2)
+    m = profile.amplification(spec) + np.zeros_like(p)
+    if profile.phase == "float32":
+        m = m + (p > 2**24)  # the position itself is rounded
+    u_phase = 0.0 if profile.phase is None else unit_roundoff(profile.phase)
+    n = 1 if profile.wide_products and calculation != dtype else 3
+    with np.errstate(divide="ignore", over="ignore"):
+        underflow = n * tiny(dtype) / (u_out * np.asarray(r, dtype=np.float64))
+    roundings = profile.output_roundings * (1 + u_out) + k * unit_roundoff(calculation) / u_out
+    phase = m * p * np.abs(spec.theta()) * (u_phase / u_out)
+    total = roundings + phase + underflow
+    return np.where(p >= profile.position_limit, np.inf, total)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How far an output lies from the truth, pair by pair. Shapes are (B, T, H, R/2).
+
+    Parameters
+    ----------
+    error
+        The larger of the two components' errors, as a share of r.
+    residual
+        The same in units of the output's roundoff.
+    bound
+        What the profile allows, in the same units.
+    r
+        A hypot(u, v).
+    positions
+        Of shape (B or 1, T, 1, 1).
+    got, want
+        The arrays compared, axes ``bthd``.
+    dtype
+        The output type.
+    """
+
+    error: Array
+    residual: Array
+    bound: Array
+    r: Array
+    positions: Array
+    got: Array
+    want: Array
+    dtype: str
+
+    @property
+    def decisive(self) -> npt.NDArray[np.bool_]:
+        """Where the bound is small enough to tell right from wrong."""
+        return (self.bound * unit_roundoff(self.dtype) <= DECISIVE) | (self.r == 0)
+
+    @property
+    def ratio(self) -> Array:
+        """residual / bound where the sample is decisive, else 0; at most 1 where honest."""
+        with np.errstate(invalid="ignore"):
+            ratio = np.where(self.r == 0, self.residual, self.residual / self.bound)
+        return np.where(self.decisive, ratio, 0.0)
+
+
+def judge(
+    y: npt.NDArray[np.generic],
+    x: npt.NDArray[np.generic],
+    positions: npt.NDArray[np.generic],
+    spec: RopeSpec,
+    dtype: str,
+    profile: Profile,
+) -> Judgement:
+    """Compare an output with the truth.
+
+    Parameters
+    ----------
+    y, x
+        Output and input, axes ``bthd``.
+    positions
+        (T,) or (B, T).
+    spec, dtype, profile
+        What is claimed; `dtype` is that of `y`.
+    """
+    want, want_low = apply_rope_parts(x, positions, spec, axes="bthd")
+    first, second = pair_channels(spec, output=True)
+    got = np.asarray(y, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        missing = np.abs((got - want) - want_low)
+    error = np.maximum(missing[..., first], missing[..., second])
+    r = pair_norm(x, spec)
+    p = per_token(positions)
+    allowed = bound(profile, spec, p, dtype, r)
+    return compare(error, r, allowed, p, dtype, got=got, want=want)
+
+
+def compare(
+    error: Array, r: Array, allowed: Array, positions: Array, dtype: str, *, got: Array, want: Array
+) -> Judgement:
+    """Set errors against what is allowed.
+
+    Parameters
+    ----------
+    error, r
+        Of shape (B, T, H, R/2); `r` is the scale that errors are relative to.
+    allowed
+        In units of ``u_out r``.
+    positions
+        As `per_token` returns them.
+    dtype
+        The output type.
+    got, want
+        The arrays compared, for the report.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(error == 0, 0.0, error / r)
+    # A NaN or an infinity in the output is as wrong as can be.
+    share = np.where(np.isnan(share), np.inf, share)
+    return Judgement(
+        error=share,
+        residual=share / unit_roundoff(dtype),
+        bound=np.broadcast_to(allowed, share.shape),
+        r=np.broadcast_to(r, share.shape),
+        positions=positions[..., None],
+        got=got,
+        want=want,
+        dtype=dtype,
+    )
+
+
+def per_token(positions: npt.NDArray[np.generic]) -> Array:
+    """Positions (T,) or (B, T) as float64 of shape (1 or B, T, 1)."""
+    p = np.asarray(positions, dtype=np.float64)
+    return (p if p.ndim == 2 else p[None])[..., None]
+
+
+def pair_norm(x: npt.NDArray[np.generic], spec: RopeSpec) -> Array:
+    """Return A hypot(u, v) of each pair of an array whose last axis is the channels."""
+    first, second = pair_channels(spec)
+    values = np.asarray(x, dtype=np.float64)
+    amplitude = float(spec.frequencies.amplitude)
+    return amplitude * np.hypot(values[..., first], values[..., second])

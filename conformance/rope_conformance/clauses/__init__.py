@@ -1,0 +1,14 @@
+"""The clauses of the specification and their checks, one file per family."""
+
+# In the order of the specification, which is also the order of a run: what can be told
+# quickly and in words comes first.
+FAMILIES = (
+    "pairing",
+    "frequency",
+    "table",
+    "rotation",
+    "score",
+    "passthrough",
+    "independence",
+    "data",
+)

@@ -1,0 +1,109 @@
+"""What several families of checks share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_conformance.inputs import (
+    Case,
+    cases,
+    data_type,
+    fixed_cases,
+    free_positions,
+    positions_within,
+)
+from rope_conformance.trial import Trial
+from rope_ref import PowerLaw, pair_channels
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+Array = npt.NDArray[Any]
+
+
+def oracle(trial: Trial, case: Case, message: str) -> None:
+    """Compare one call with the reference."""
+    x, positions = trial.x(case), case.position_array()
+    y = trial.apply(x, positions, strided=case.strided)
+    trial.demand(trial.judge(y, x, positions), message)
+
+
+def numeric_fixed(trial: Trial) -> list[Case]:
+    """The fixed inputs that the claimed axes can hold."""
+    return [case for case in fixed_cases(trial.claim) if trial.fits(case)]
+
+
+def numeric_cases(trial: Trial) -> SearchStrategy[Case]:
+    """Generated inputs that the claimed axes can hold."""
+    return fitting(trial, cases(trial.claim))
+
+
+def fitting(trial: Trial, strategy: SearchStrategy[Case]) -> SearchStrategy[Case]:
+    """Cut cases down to the claimed axes."""
+    axes = trial.claim.axes
+
+    def cut(case: Case) -> Case:
+        if "b" not in axes and case.batch != 1:
+            case = replace(case, batch=1)
+        return case if "h" in axes else replace(case, heads=1)
+
+    return strategy.map(cut)
+
+
+def all_positions(trial: Trial, *, limit: int) -> list[int]:
+    """Powers of two and hot spots of the claimed range, up to a limit."""
+    low, high = trial.claim.position_range
+    powers = [2**k for k in range(limit.bit_length())]
+    chosen = {p for p in (*powers, *positions_within(trial.claim)) if low <= p <= min(high, limit)}
+    return sorted(p for p in chosen if p >= 0) or [low]
+
+
+def standard_case(trial: Trial, positions: Iterable[float]) -> Case:
+    """One row of tokens at the given positions, or as near as the claimed forms come."""
+    chosen = tuple(positions)
+    if not free_positions(trial.claim):
+        start = int(chosen[0]) if "offset" in trial.claim.position_forms else 0
+        chosen = tuple(range(start, start + 64))
+    return Case(1, len(chosen), 1, chosen)
+
+
+def angles_probe(trial: Trial, case: Case) -> Array:
+    """Data with (1, 0) in every pair and 0 elsewhere."""
+    x = np.zeros((case.batch, case.tokens, case.heads, trial.spec.head_dim))
+    x[..., pair_channels(trial.spec)[0]] = 1
+    return x.astype(data_type(trial.dtype))
+
+
+def factory_only(trial: Trial) -> str | None:
+    """Opens a clause for targets that can be made for another spec."""
+    if not trial.implementation.is_factory:
+        return "a plain callable is judged for one spec; a factory is made for several"
+    if not isinstance(trial.spec.frequencies, PowerLaw):
+        return "given frequencies fix the width"
+    return None
+
+
+def to_input_layout(trial: Trial, y: Array) -> Array:
+    """An output with each pair back on the channels it was read from."""
+    x = y.copy()
+    x[..., pair_channels(trial.spec)] = y[..., pair_channels(trial.spec, output=True)]
+    return x
+
+
+def to_output_layout(trial: Trial, x: Array) -> Array:
+    """An array with each pair moved from the channels read to those written."""
+    y = x.copy()
+    y[..., pair_channels(trial.spec, output=True)] = x[..., pair_channels(trial.spec)]
+    return y
+
+
+def pairs(trial: Trial, x: Array, *, output: bool = False) -> Array:
+    """The two components of each pair in float64: shape (2, ..., R/2)."""
+    channels = pair_channels(trial.spec, output=output)
+    values = np.asarray(x, dtype=np.float64)
+    return np.stack([values[..., channels[0]], values[..., channels[1]]])

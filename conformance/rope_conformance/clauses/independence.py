@@ -1,0 +1,165 @@
+"""Each token, head and batch row is rotated by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from rope_conformance.accuracy import bound, compare, pair_norm, per_token
+from rope_conformance.clauses._common import numeric_fixed, pairs
+from rope_conformance.clauses.passthrough import same_numbers
+from rope_conformance.inputs import Case, free_positions
+from rope_conformance.registry import Clause
+from rope_conformance.trial import CheckFailure, Trial
+
+_AXES = {"row": 0, "token": 1, "head": 2}
+
+TOKENS = Clause(
+    id="independence.tokens",
+    sentence="What a token becomes does not depend on the data of any other token.",
+    formula=r"y_{b,t,h} = f(x_{b,t,h},\, p_{b,t})",
+    reference="rope_ref.rotation:apply_rope",
+)
+
+HEADS = Clause(
+    id="independence.heads",
+    sentence="Each head is rotated by itself, all heads of a token by the same phases.",
+    formula=r"y_{b,t,h} = f(x_{b,t,h},\, p_{b,t})",
+    reference="rope_ref.rotation:apply_rope",
+    opened_by=lambda trial: None if "h" in trial.claim.axes else "there is no head axis",
+)
+
+ROWS = Clause(
+    id="independence.rows",
+    sentence="Each batch row is rotated by itself.",
+    formula=r"y_{b,t,h} = f(x_{b,t,h},\, p_{b,t})",
+    reference="rope_ref.rotation:apply_rope",
+    opened_by=lambda trial: None if "b" in trial.claim.axes else "there is no batch axis",
+)
+
+NAN = Clause(
+    id="independence.nan",
+    sentence="A NaN reaches no other token, head or batch row.",
+    formula=r"x_{b,t,h} \text{ NaN} \;\Rightarrow\; y_{b',t',h'} \text{ as before}",
+    reference="rope_ref.rotation:apply_rope",
+)
+
+CHUNKS = Clause(
+    id="independence.chunks",
+    sentence="A sequence rotated in pieces, each at its own positions, equals the whole rotated.",
+    formula=r"f(x)_{t_0:t_1} = f(x_{t_0:t_1},\, p_{t_0:t_1})",
+    reference="rope_ref.sincos:cos_sin",
+    opened_by=lambda trial: (
+        None
+        if free_positions(trial.claim) or "offset" in trial.claim.position_forms
+        else "needs positions that can start anywhere"
+    ),
+)
+
+
+def _cases(trial: Trial) -> list[Case]:
+    return [c for c in numeric_fixed(trial) if c.values == "normal"]
+
+
+def _others_unchanged(trial: Trial, case: Case, what: str) -> None:
+    """Change one token, head or row at a time; all others must keep every bit."""
+    axis = _AXES[what]
+    x, positions = trial.x(case), case.position_array()
+    count = x.shape[axis]
+    before = trial.apply(x, positions)
+    other = trial.x(replace(case, seed=case.seed + 77))
+    for n in {0, count // 2, count - 1}:
+        changed = x.copy()
+        place = (slice(None),) * axis + (n,)
+        changed[place] = other[place]
+        after = trial.apply(changed, positions)
+        same = same_numbers(before, after).all(axis=tuple(a for a in range(4) if a != axis))
+        same[n] = True
+        if not same.all():
+            raise CheckFailure(
+                f"changing the data of {what} {n} changed {what} {int(np.flatnonzero(~same)[0])} "
+                f"(batch {case.batch}, tokens {case.tokens}, heads {case.heads})"
+            )
+        if count > 1 and same_numbers(before[place], after[place]).all():
+            raise CheckFailure(f"the data of {what} {n} does not reach the output of {what} {n}")
+
+
+@TOKENS.check(fixed=_cases, kills=["cross_token_leak"], minimum=3)
+def tokens(trial: Trial, case: Case) -> None:
+    """Change one token's data."""
+    _others_unchanged(trial, case, "token")
+
+
+@HEADS.check(fixed=_cases, kills=["head_zero_for_all"], minimum=3)
+def heads(trial: Trial, case: Case) -> None:
+    """Change one head's data."""
+    _others_unchanged(trial, case, "head")
+
+
+@ROWS.check(fixed=_cases, kills=["row_zero_data_for_all"], minimum=3)
+def rows(trial: Trial, case: Case) -> None:
+    """Change one row's data."""
+    _others_unchanged(trial, case, "row")
+
+
+@NAN.check(fixed=lambda trial: _cases(trial)[:6], kills=["nan_spreads"], minimum=3)
+def nan(trial: Trial, case: Case) -> None:
+    """Put a NaN on one channel of one token of one head of one row."""
+    x, positions = trial.x(case), case.position_array()
+    before = trial.apply(x, positions)
+    spot = (case.batch - 1, case.tokens // 2, case.heads - 1)
+    channel = trial.spec.rotary_start
+    x[(*spot, channel)] = np.nan
+    after = trial.apply(x, positions)
+    same = same_numbers(before, after).all(axis=-1)
+    same[spot] = True
+    if not same.all():
+        row, token, head = (int(n) for n in np.argwhere(~same)[0])
+        raise CheckFailure(
+            f"a NaN in row {spot[0]}, token {spot[1]}, head {spot[2]} changed row {row}, "
+            f"token {token}, head {head}"
+        )
+    reached = int(np.isnan(np.asarray(after[spot], dtype=np.float64)).sum())
+    trial.facts["a NaN reaches"] = (
+        "its own pair only"
+        if reached <= 2
+        else f"{reached} of {trial.spec.head_dim} channels of its head"
+    )
+
+
+@CHUNKS.check(
+    fixed=lambda trial: _sequences(trial),
+    kills=["ignores_positions", "base_grows_with_length"],
+    minimum=50,
+    numeric=True,
+)
+def chunks(trial: Trial, case: Case) -> None:
+    """Rotate whole, and cut in two before token `parameter`."""
+    x, positions = trial.x(case), case.position_array()
+    whole = np.asarray(trial.apply(x, positions), np.float64)
+    cut = case.parameter
+    pieces = [
+        np.asarray(trial.apply(x[:, part].copy(), positions[..., part].copy()), np.float64)
+        for part in (slice(None, cut), slice(cut, None))
+    ]
+    joined = np.concatenate(pieces, axis=1)
+    p = per_token(positions)
+    r = pair_norm(x, trial.spec)
+    allowed = 2 * bound(trial.profile, trial.spec, p, trial.dtype, r)
+    error = np.abs(pairs(trial, joined, output=True) - pairs(trial, whole, output=True)).max(axis=0)
+    judgement = compare(error, r, allowed, p, trial.dtype, got=joined, want=whole)
+    trial.count(judgement)
+    trial.demand(
+        judgement, f"rotating in pieces, cut before token {cut}, is not rotating whole (pieces)"
+    )
+
+
+def _sequences(trial: Trial) -> list[Case]:
+    high = trial.claim.position_range[1]
+    result = []
+    for start, tokens, cut in ((0, 8, 3), (0, 8, 7), (100, 8, 4), (2044, 8, 4), (4090, 12, 6)):
+        if start + tokens <= high:
+            row = tuple(range(start, start + tokens))
+            result.append(Case(1, tokens, 1, row, parameter=cut))
+    return result

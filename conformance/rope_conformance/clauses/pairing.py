@@ -1,0 +1,92 @@
+"""Which channels form a pair, where they are written, and which way they turn."""
+
+from rope_conformance.identify import layout_in_words, read_map, visible_pairs
+from rope_conformance.inputs import Case
+from rope_conformance.registry import Clause
+from rope_conformance.trial import CheckFailure, Trial
+
+LAYOUT = Clause(
+    id="pairing.layout",
+    sentence=(
+        "Pair i is channels (2i, 2i+1) of the rotating channels in the interleaved layout and "
+        "(i, i+R/2) in the half layout; a unit vector on one channel of a pair comes out on the "
+        "channels of that pair and on no other."
+    ),
+    formula=r"\text{interleaved: } (2i,\, 2i+1) \qquad \text{half: } (i,\, i + R/2)",
+    reference="rope_ref.rotation:pair_channels",
+)
+
+OUTPUT_LAYOUT = Clause(
+    id="pairing.output_layout",
+    sentence="Pair i is written where the output layout says; if none is named, where it was read.",
+    formula=r"y_{\mathrm{out}(i)} = R(p\,\theta_i)\, x_{\mathrm{in}(i)}",
+    reference="rope_ref.rotation:pair_channels",
+)
+
+DIRECTION = Clause(
+    id="pairing.direction",
+    sentence=(
+        "A positive phase turns a pair counter-clockwise, from its first channel towards its "
+        "second; direction -1 turns it the other way."
+    ),
+    formula=r"(u, v) \mapsto (u \cos\varphi - v \sin\varphi,\; u \sin\varphi + v \cos\varphi)",
+    reference="rope_ref.rotation:apply_rope",
+)
+
+
+def _one_position(trial: Trial) -> list[Case]:
+    low, high = trial.claim.position_range
+    position = min(max(1, low), high)
+    return [Case(1, 1, 1, (position,), values="one-hot")]
+
+
+@LAYOUT.check(fixed=_one_position, kills=["layout_swapped", "head_split_not_rotary_split"])
+def layout(trial: Trial, case: Case) -> None:
+    """Read the pairs from unit vectors; where they are written is another clause's matter."""
+    position = case.positions[0]
+    reading = read_map(trial, position)
+    spec = trial.spec
+    for pair, channels, _ in visible_pairs(spec, position):
+        first, second = (reading.reaches[j] for j in channels)
+        if first != second or len(first) != 2:
+            raise CheckFailure(
+                f"{reading.in_words(spec, position)}; claimed "
+                f"{layout_in_words(spec.layout, spec)} (pair {pair} should be channels "
+                f"{channels[0]} and {channels[1]})"
+            )
+
+
+@OUTPUT_LAYOUT.check(fixed=_one_position, kills=["writes_half", "layout_swapped"])
+def output_layout(trial: Trial, case: Case) -> None:
+    """Read from unit vectors where each pair is written."""
+    position = case.positions[0]
+    reading = read_map(trial, position)
+    for pair, channels, written in visible_pairs(trial.spec, position):
+        reached = {row for j in channels for row in reading.reaches[j]}
+        if reached != set(written):
+            raise CheckFailure(
+                f"{reading.in_words(trial.spec, position)}; claimed output "
+                f"{layout_in_words(trial.spec.output_layout, trial.spec)} (pair {pair} should "
+                f"come out on channels {written[0]} and {written[1]}, came out on "
+                f"{sorted(reached)})"
+            )
+
+
+@DIRECTION.check(fixed=_one_position, kills=["sign_flipped", "clockwise_second_half"])
+def direction(trial: Trial, case: Case) -> None:
+    """Read from unit vectors which way each pair turns."""
+    position = case.positions[0]
+    reading = read_map(trial, position)
+    spec = trial.spec
+    found = reading.direction(spec, position)
+    words = {
+        1: "counter-clockwise",
+        -1: "clockwise",
+        0: "some one way, some the other, or not at all",
+    }
+    # The reading is made against the claimed direction's sine.
+    if found != spec.direction:
+        raise CheckFailure(
+            f"pairs turn {words[found]}, claimed {words[spec.direction]}"
+            + ("; the sign of sin is flipped" if found == -spec.direction else "")
+        )

@@ -1,0 +1,93 @@
+"""What RoPE leaves alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_conformance.clauses._common import numeric_cases, numeric_fixed
+from rope_conformance.inputs import Case
+from rope_conformance.registry import Clause
+from rope_conformance.trial import CheckFailure, Trial
+from rope_ref import pair_channels
+
+UNTOUCHED = Clause(
+    id="passthrough.channels",
+    sentence="Channels outside the rotating ones come out bit for bit as they went in.",
+    formula=r"y_c = x_c \quad\text{for } c \notin [\mathrm{start},\, \mathrm{start} + R)",
+    reference="rope_ref.rotation:apply_rope",
+    opened_by=lambda trial: (
+        None if trial.spec.rotary_dim < trial.spec.head_dim else "every channel rotates"
+    ),
+)
+
+VALUES = Clause(
+    id="passthrough.values",
+    sentence="Of the three arrays of an attention layer, v comes out bit for bit as it went in.",
+    formula=r"(q, k, v) \mapsto (f(q), f(k), v)",
+    reference="rope_ref.attention:attention_logits",
+    surface="qkv",
+)
+
+
+@UNTOUCHED.check(
+    fixed=lambda trial: [*numeric_fixed(trial), _with_odd_numbers(trial)],
+    generated=numeric_cases,
+    kills=["rotates_pass_through"],
+    minimum=5,
+)
+def channels(trial: Trial, case: Case) -> None:
+    """Compare the other channels' bits; one input holds NaN, infinities and -0."""
+    x = trial.x(case)
+    rest = np.setdiff1d(np.arange(trial.spec.head_dim), pair_channels(trial.spec))
+    if case.parameter == _ODD_NUMBERS:
+        odd = np.array([np.nan, np.inf, -np.inf, -0.0, 1.0])
+        x[..., rest] = np.resize(odd, rest.size).astype(x.dtype)
+    y = trial.apply(x, case.position_array())
+    bad = np.argwhere(~same_numbers(x[..., rest], y[..., rest]))
+    if bad.size:
+        row, token, head, n = (int(i) for i in bad[0])
+        c = int(rest[n])
+        raise CheckFailure(
+            f"channel {c} does not rotate but changed: got {y[row, token, head, c]}, "
+            f"want {x[row, token, head, c]} (row {row}, token {token}, head {head})"
+        )
+
+
+@VALUES.check(
+    fixed=lambda trial: [c for c in numeric_fixed(trial)[:5] if c.values == "normal"],
+    kills=["rotates_v"],
+    minimum=2,
+)
+def values(trial: Trial, case: Case) -> None:
+    """Hand q, k and v over; v must come back as it was."""
+    positions = case.position_array()
+    q, k, v = (
+        Case(case.batch, case.tokens, case.heads, case.positions, seed=case.seed + n)
+        for n in range(3)
+    )
+    native = [trial.to_claimed_axes(trial.x(c)) for c in (q, k, v)]
+    v_before = native[2].copy()
+    arguments = trial.position_arguments(positions, (case.batch, case.tokens))
+    result = trial.call("qkv", *native, *arguments)
+    if not isinstance(result, tuple | list) or len(result) != 3:
+        raise CheckFailure("qkv(q, k, v, positions) must return the three arrays (q, k, v)")
+    v_after = trial.checked(result[2], native[2])
+    if not same_numbers(v_before, v_after).all():
+        raise CheckFailure("v was changed: only q and k are rotated")
+
+
+_ODD_NUMBERS = 1
+
+
+def _with_odd_numbers(trial: Trial) -> Case:
+    return replace(numeric_fixed(trial)[0], parameter=_ODD_NUMBERS)
+
+
+def same_numbers(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Where two arrays hold the same numbers; NaN counts as NaN, 0 as -0."""
+    result: npt.NDArray[np.bool_] = (a == b) | ((a != a) & (b != b))
+    return result

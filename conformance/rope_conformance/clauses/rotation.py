@@ -1,0 +1,284 @@
+"""What makes the map a rotation: norm, linearity, composition, inverse, transpose.
+
+These properties alone pass most wrong RoPEs (a wrong base keeps them all), so each
+stands beside the numeric oracle, not in its place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_conformance.accuracy import bound, compare, pair_norm, per_token
+from rope_conformance.clauses._common import (
+    fitting,
+    numeric_cases,
+    numeric_fixed,
+    pairs,
+    to_input_layout,
+    to_output_layout,
+)
+from rope_conformance.clauses.table import norm_error
+from rope_conformance.inputs import Case, cases
+from rope_conformance.registry import Clause
+from rope_conformance.trial import CheckFailure, Trial
+from rope_ref import pair_channels
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+Array = npt.NDArray[np.float64]
+
+# Second-order terms: an output that is the next call's input is itself off by its bound.
+_SECOND_ORDER = 1 + 2**-5
+# Both components' errors can meet in one when the pair is turned again.
+_TURNED = 2**0.5
+
+NORM = Clause(
+    id="rotation.norm",
+    sentence="The length of each pair comes out times A.",
+    formula=r"\lVert y_i \rVert = A\,\lVert x_i \rVert",
+    reference="rope_ref.rotation:apply_rope",
+)
+
+LINEAR = Clause(
+    id="rotation.linear",
+    sentence="The map is linear in x: parts can be rotated apart, and a factor taken out.",
+    formula=r"f(x + x') = f(x) + f(x'),\quad f(a x) = a f(x)",
+    reference="rope_ref.rotation:apply_rope",
+)
+
+
+def _free(trial: Trial) -> str | None:
+    if {"t", "bt"} & set(trial.claim.position_forms):
+        return None
+    return "needs positions that can be chosen per token"
+
+
+def _free_and_negative(trial: Trial) -> str | None:
+    if trial.claim.position_range[0] >= 0:
+        return "negative positions are not claimed"
+    return _free(trial)
+
+
+COMPOSE = Clause(
+    id="rotation.compose",
+    sentence="Rotating by p and then by q is rotating by p + q, times A.",
+    formula=r"f_q(f_p(x)) = A\, f_{p+q}(x)",
+    reference="rope_ref.rotation:apply_rope",
+    opened_by=_free,
+)
+
+INVERSE = Clause(
+    id="rotation.inverse",
+    sentence="Rotating by p and then by -p gives x back, times A squared.",
+    formula=r"f_{-p}(f_p(x)) = A^2\, x",
+    reference="rope_ref.rotation:invert_rope",
+    opened_by=_free_and_negative,
+)
+
+TRANSPOSE = Clause(
+    id="rotation.transpose",
+    sentence="The transpose of the map at p is the map at -p.",
+    formula=r"M(p)^{\mathsf T} = M(-p)",
+    reference="rope_ref.rotation:transpose_rope",
+    opened_by=_free_and_negative,
+)
+
+
+@NORM.check(
+    fixed=numeric_fixed,
+    generated=numeric_cases,
+    kills=["amplitude_half_percent", "sum_forgets_a_term"],
+    minimum=50,
+    numeric=True,
+)
+def norm(trial: Trial, case: Case) -> None:
+    """Measure each pair before and after."""
+    x = trial.x(case)
+    y = trial.apply(x, case.position_array())
+    norm_error(trial, x, y, case, "the length of a pair changed (length, not value)")
+
+
+@LINEAR.check(
+    fixed=lambda trial: numeric_fixed(trial)[:4],
+    generated=numeric_cases,
+    kills=["clips_at_two"],
+    minimum=50,
+    numeric=True,
+)
+def linear(trial: Trial, case: Case) -> None:
+    """Rotate x, 4x, and x's first and second channels apart: no input is rounded."""
+    x, positions = trial.x(case), case.position_array()
+    first, second = x.copy(), x.copy()
+    first[..., pair_channels(trial.spec)[1]] = 0
+    second[..., pair_channels(trial.spec)[0]] = 0
+    outputs = [
+        np.asarray(trial.apply(part, positions), np.float64) for part in (x, first, second, 4 * x)
+    ]
+    want = outputs[1] + outputs[2]
+    # The untouched channels are in both parts.
+    rest = np.ones(trial.spec.head_dim, dtype=np.bool_)
+    rest[pair_channels(trial.spec).ravel()] = False
+    want[..., rest] /= 2
+    p = per_token(positions)
+    r = pair_norm(x, trial.spec)
+    # All three calls turn by the same phase, right or wrong: only the roundings differ.
+    parts = [r, pair_norm(first, trial.spec), pair_norm(second, trial.spec)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        allowed = sum(
+            np.where(
+                own > 0, own / r * bound(trial.profile, trial.spec, 0 * p, trial.dtype, own), 0
+            )
+            for own in parts
+        )
+    _demand(trial, outputs[0], want, r, allowed, p, "f(x + x') is not f(x) + f(x')")
+    twice = 2 * _bound_at_zero(trial, p, r)
+    _demand(trial, outputs[3] / 4, outputs[0], r, twice, p, "f(4 x) is not 4 f(x)")
+
+
+@COMPOSE.check(
+    fixed=lambda trial: _two_legs(trial, [(1, 2), (3, 4), (100, 7), (255, 256)]),
+    generated=lambda trial: _halved(trial),
+    kills=["phase_of_position_squared"],
+    minimum=50,
+    numeric=True,
+)
+def compose(trial: Trial, case: Case) -> None:
+    """Rotate twice, and once by the sum."""
+    p = case.position_array()
+    q = p[..., ::-1].copy()
+    x = trial.x(case)
+    once = to_input_layout(trial, trial.apply(x, p))
+    twice = np.asarray(trial.apply(once, q), np.float64)
+    amplitude = float(trial.spec.frequencies.amplitude)
+    want = amplitude * np.asarray(trial.apply(x, p + q), np.float64)
+    legs = [(p, _TURNED), (q, 1), (p + q, 1)]
+    _two_calls(trial, x, twice, want, legs, "rotating by p, then q is not rotating by p + q")
+
+
+@INVERSE.check(
+    fixed=lambda trial: _two_legs(trial, [(1, 2), (3, 4), (100, 7), (255, 256)]),
+    generated=lambda trial: _halved(trial),
+    kills=["negative_wraps"],
+    minimum=50,
+    numeric=True,
+)
+def inverse(trial: Trial, case: Case) -> None:
+    """Rotate there and back."""
+    p = case.position_array()
+    x = trial.x(case)
+    once = to_input_layout(trial, trial.apply(x, p))
+    back = np.asarray(trial.apply(once, -p), np.float64)
+    amplitude = float(trial.spec.frequencies.amplitude)
+    want = to_output_layout(trial, np.asarray(x, np.float64))
+    want[..., pair_channels(trial.spec, output=True)] *= amplitude**2
+    _two_calls(
+        trial, x, back, want, [(p, _TURNED), (-p, 1)], "rotating by p, then -p does not give x back"
+    )
+
+
+@TRANSPOSE.check(
+    fixed=lambda trial: [Case(1, 1, 1, (p,)) for p in (1, 5, 100) if _within(trial, p)],
+    kills=["negative_wraps"],
+    minimum=50,
+    numeric=True,
+)
+def transpose(trial: Trial, case: Case) -> None:
+    """Read the maps at p and at -p from unit vectors, and lay one over the other."""
+    position = case.positions[0]
+    read, written = pair_channels(trial.spec), pair_channels(trial.spec, output=True)
+    there, back = (trial.map_at(p).copy() for p in (position, -position))
+    for matrix in (there, back):
+        matrix[read] = matrix[written].copy()
+    error = np.abs(there.T - back)
+    amplitude = float(trial.spec.frequencies.amplitude)
+    p = per_token(np.array([position]))
+    allowed = 2 * bound(trial.profile, trial.spec, p, trial.dtype, amplitude)
+    block = error[read[:, None, :], read[None, :, :]].max(axis=(0, 1)).reshape(1, 1, 1, -1)
+    outside = error.copy()
+    outside[read[:, None, :], read[None, :, :]] = 0
+    if outside.any():
+        row, column = (int(n) for n in np.argwhere(outside)[0])
+        raise CheckFailure(
+            f"M({position})^T and M({-position}) differ outside the pairs, at ({row}, {column})"
+        )
+    judgement = compare(
+        block,
+        np.full(block.shape, amplitude),
+        allowed,
+        p,
+        trial.dtype,
+        got=_first_components(back, read, written),
+        want=_first_components(there.T, read, written),
+    )
+    trial.count(judgement)
+    trial.demand(judgement, f"M({position})^T is not M({-position})")
+
+
+def _within(trial: Trial, p: int) -> bool:
+    low, high = trial.claim.position_range
+    return low <= -p and p <= high
+
+
+def _first_components(matrix: Array, read: Array, written: Array) -> Array:
+    """For the report: image of the first unit vector of each pair, on the written channels."""
+    out = np.zeros((1, 1, 1, matrix.shape[0]))
+    for pair in range(read.shape[1]):
+        out[0, 0, 0, written[:, pair]] = matrix[read[:, pair], read[0, pair]]
+    return out
+
+
+def _two_legs(trial: Trial, legs: list[tuple[int, int]]) -> list[Case]:
+    result = []
+    for p, q in legs:
+        if p + q <= trial.claim.position_range[1]:
+            result.append(Case(1, 2, 1, (p, q), seed=p))
+    return result
+
+
+def _halved(trial: Trial) -> SearchStrategy[Case]:
+    """Positions whose sum with another's, and whose negative, is still in the range."""
+    low, high = trial.claim.position_range
+    largest = min(high // 2, -low) if low < 0 else high // 2
+    return fitting(trial, cases(trial.claim, low=0, high=largest))
+
+
+def _bound_at_zero(trial: Trial, p: Array, r: Array) -> Array:
+    """The bound without the phase's share: for calls that turn by the same phase."""
+    return bound(trial.profile, trial.spec, 0 * p, trial.dtype, r)
+
+
+def _two_calls(
+    trial: Trial,
+    x: npt.NDArray[np.generic],
+    got: Array,
+    want: Array,
+    calls: list[tuple[npt.NDArray[np.generic], float]],
+    message: str,
+) -> None:
+    """Judge a result of several calls: their bounds add up.
+
+    `calls` holds the positions of each and a factor. The results are of size A r: an
+    error of the first call goes through the second, which scales it by A.
+    """
+    amplitude = float(trial.spec.frequencies.amplitude)
+    r = pair_norm(x, trial.spec)
+    smallest = r * min(1.0, amplitude)
+    allowed = _SECOND_ORDER * sum(
+        factor * bound(trial.profile, trial.spec, per_token(p), trial.dtype, smallest)
+        for p, factor in calls
+    )
+    _demand(trial, got, want, amplitude * r, allowed, per_token(calls[0][0]), message)
+
+
+def _demand(
+    trial: Trial, got: Array, want: Array, r: Array, allowed: Array, p: Array, message: str
+) -> None:
+    """Compare two outputs pair by pair."""
+    error = np.abs(pairs(trial, got, output=True) - pairs(trial, want, output=True)).max(axis=0)
+    judgement = compare(error, r, allowed, p, trial.dtype, got=got, want=want)
+    trial.count(judgement)
+    trial.demand(judgement, message)

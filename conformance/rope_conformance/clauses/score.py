@@ -1,0 +1,185 @@
+"""What RoPE is for: scores of queries and keys depend on their distance alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_conformance.accuracy import bound, compare, pair_norm, per_token
+from rope_conformance.clauses._common import fitting, pairs
+from rope_conformance.inputs import Case, cases, data_type, free_positions
+from rope_conformance.registry import Clause
+from rope_conformance.trial import Trial
+from rope_ref import Given, RopeSpec, cos_sin, pair_channels
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+Array = npt.NDArray[np.float64]
+
+_SECOND_ORDER = 1 + 2**-5  # products of two errors
+
+
+def _offsets(trial: Trial) -> str | None:
+    if free_positions(trial.claim) or "offset" in trial.claim.position_forms:
+        return None
+    return "needs positions that can start anywhere"
+
+
+def _worked_example(trial: Trial) -> str | None:
+    low, high = trial.claim.position_range
+    if trial.spec.rotary_dim == 0 or trial.spec.theta()[0] != 1:
+        return "needs theta_0 = 1"
+    if low > 0 or high < 7:
+        return "needs positions 0 to 7"
+    return _offsets(trial)
+
+
+OFFSET = Clause(
+    id="score.offset",
+    sentence=(
+        "The score of a query and a key stays the same when both positions move by the same amount."
+    ),
+    formula=r"f_{m+s}(q) \cdot f_{n+s}(k) = f_m(q) \cdot f_n(k)",
+    reference="rope_ref.attention:attention_logits",
+    opened_by=_offsets,
+)
+
+WORKED = Clause(
+    id="score.worked_example",
+    sentence=(
+        "With theta_0 = 1 and q = k = the first unit vector of pair 0, the score is A**2 cos 2 at "
+        "positions (0, 2), and at (5, 7)."
+    ),
+    formula=r"f_0(e) \cdot f_2(e) = f_5(e) \cdot f_7(e) = A^2 \cos 2",
+    reference="rope_ref.attention:attention_logits",
+    opened_by=_worked_example,
+)
+
+
+@OFFSET.check(
+    fixed=lambda trial: [
+        _moved(trial, Case(2, 3, 2, (0, 2, 9), parameter=s))
+        for s in (1, 7, 255, 2**16)
+        if s + 9 <= _top(trial)
+    ],
+    generated=lambda trial: _offset_cases(trial),
+    kills=["base_grows_with_length"],
+    minimum=50,
+    numeric=True,
+)
+def offset(trial: Trial, case: Case) -> None:
+    """Score every token with every other, pair by pair, here and `parameter` positions later.
+
+    Pair by pair, since the score of the whole head would hide one wrong pair among many.
+    """
+    here = case.position_array()
+    there = here + case.parameter
+    q = trial.x(case)
+    k = trial.x(Case(case.batch, case.tokens, case.heads, case.positions, seed=case.seed + 1000))
+    scores, allowed = [], np.zeros(())
+    r_q, r_k = pair_norm(q, trial.spec), pair_norm(k, trial.spec)
+    with np.errstate(divide="ignore"):
+        scale = r_q[:, :, None] * r_k[:, None, :]
+    for positions in (here, there):
+        rotated_q = pairs(trial, trial.apply(q, positions), output=True)
+        rotated_k = pairs(trial, trial.apply(k, positions), output=True)
+        scores.append((rotated_q[:, :, :, None] * rotated_k[:, :, None, :]).sum(axis=0))
+        p = per_token(positions)
+        own_q = bound(trial.profile, trial.spec, p, trial.dtype, r_q)
+        own_k = bound(trial.profile, trial.spec, p, trial.dtype, r_k)
+        allowed = allowed + (own_q[:, :, None] + own_k[:, None, :])
+    allowed = np.sqrt(2) * _SECOND_ORDER * allowed
+    # Axes are now (B, Tq, Tk, H, R/2); the report wants (B, T, H, R/2).
+    shape = (case.batch, case.tokens**2, case.heads, trial.spec.rotary_dim // 2)
+    error = np.abs(scores[1] - scores[0])
+    p_q = np.broadcast_to(
+        per_token(here)[:, :, None], (per_token(here).shape[0], *[case.tokens] * 2, 1)
+    )
+    judgement = compare(
+        error.reshape(shape),
+        scale.reshape(shape),
+        np.broadcast_to(allowed, error.shape).reshape(shape),
+        p_q.reshape(p_q.shape[0], -1, 1),
+        trial.dtype,
+        got=_on_channels(trial, scores[1].reshape(shape)),
+        want=_on_channels(trial, scores[0].reshape(shape)),
+    )
+    trial.count(judgement)
+    trial.demand(
+        judgement,
+        f"the score of a pair changed when both positions moved by {case.parameter} (scores)",
+    )
+
+
+@WORKED.check(
+    fixed=lambda trial: [_row(trial, (0, 2)), _row(trial, (5, 7))],
+    kills=["ladder_starts_at_one", "degrees"],
+)
+def worked_example(trial: Trial, case: Case) -> None:
+    """Two tokens, one pair, one number everybody can compute."""
+    positions = case.position_array()
+    first = pair_channels(trial.spec)[0, 0]
+    tokens = positions.shape[-1]
+    x = np.zeros((1, tokens, 1, trial.spec.head_dim), dtype=data_type(trial.dtype))
+    x[..., first] = 1
+    y = np.asarray(trial.apply(x, positions), np.float64)
+    score = float(y[0, 0, 0] @ y[0, -1, 0])
+    one_pair = RopeSpec(2, layout="half", frequencies=Given([1.0]))
+    amplitude = float(trial.spec.frequencies.amplitude)
+    want = amplitude**2 * float(cos_sin(2, one_pair)[0][0])
+    p = per_token(positions)
+    both = bound(trial.profile, trial.spec, p, trial.dtype, amplitude)[0, :, 0, 0]
+    allowed = np.sqrt(2) * _SECOND_ORDER * (both[0] + both[-1])
+    judgement = compare(
+        np.full((1, 1, 1, 1), abs(score - want)),
+        np.full((1, 1, 1, 1), amplitude**2),
+        np.full((1, 1, 1, 1), allowed),
+        p[:, -1:],
+        trial.dtype,
+        got=_on_channels(trial, np.full((1, 1, 1, 1), score)),
+        want=_on_channels(trial, np.full((1, 1, 1, 1), want)),
+    )
+    trial.demand(
+        judgement,
+        f"the score of positions ({positions.ravel()[0]}, {positions.ravel()[-1]}) is {score:.9g}, "
+        f"not cos 2 = {want:.9g} (scores)",
+    )
+
+
+def _row(trial: Trial, ends: tuple[int, int]) -> Case:
+    row = ends if free_positions(trial.claim) else tuple(range(ends[0], ends[1] + 1))
+    return Case(1, len(row), 1, row)
+
+
+def _top(trial: Trial) -> int:
+    return trial.claim.position_range[1]
+
+
+def _moved(trial: Trial, case: Case) -> Case:
+    row = case.positions if free_positions(trial.claim) else tuple(range(case.tokens))
+    case = replace(case, positions=row)
+    if "b" not in trial.claim.axes:
+        case = replace(case, batch=1)
+    return case if "h" in trial.claim.axes else replace(case, heads=1)
+
+
+def _offset_cases(trial: Trial) -> SearchStrategy[Case]:
+    from hypothesis import strategies as st
+
+    high = max(_top(trial) - 255, trial.claim.position_range[0])
+    moves = st.sampled_from([1, 2, 7, 64, 255])
+    drawn = fitting(trial, cases(trial.claim, high=high, max_tokens=4))
+    return st.builds(lambda case, move: replace(case, parameter=move), drawn, moves)
+
+
+def _on_channels(trial: Trial, per_pair: Array) -> Array:
+    """Numbers per pair, laid on both channels of each pair for the report."""
+    out: npt.NDArray[Any] = np.zeros((*per_pair.shape[:-1], trial.spec.head_dim))
+    channels = pair_channels(trial.spec, output=True)[:, : per_pair.shape[-1]]
+    out[..., channels[0]] = per_pair
+    out[..., channels[1]] = per_pair
+    return out

@@ -1,0 +1,141 @@
+"""The table of cos and sin, read through the rotation or from the surface `cos_sin`."""
+
+import numpy as np
+
+from rope_conformance.accuracy import bound, compare, judge, per_token
+from rope_conformance.clauses._common import (
+    all_positions,
+    angles_probe,
+    numeric_fixed,
+    pairs,
+    standard_case,
+)
+from rope_conformance.inputs import Case
+from rope_conformance.registry import Clause
+from rope_conformance.trial import CheckFailure, Trial
+from rope_ref import RopeSpec, pair_channels
+
+CIRCLE = Clause(
+    id="table.circle",
+    sentence="cos and sin of a pair lie on the circle of radius A, at every position.",
+    formula=r"c_{p,i}^2 + s_{p,i}^2 = A^2",
+    reference="rope_ref.sincos:cos_sin",
+)
+
+IDENTITY = Clause(
+    id="table.identity",
+    sentence="At position 0 nothing turns: each pair comes out times A.",
+    formula=r"c_{0,i} = A,\quad s_{0,i} = 0",
+    reference="rope_ref.sincos:cos_sin",
+    opened_by=lambda trial: (
+        None
+        if trial.claim.position_range[0] <= 0 <= trial.claim.position_range[1]
+        else "position 0 is not in the claimed range"
+    ),
+)
+
+TABLE = Clause(
+    id="table.values",
+    sentence=(
+        "cos_sin(positions) returns one cos and one sin for each position and pair, amplitude "
+        "included."
+    ),
+    formula=r"c_{p,i} = A\cos(p\,\theta_i),\quad s_{p,i} = A\sin(p\,\theta_i)",
+    reference="rope_ref.sincos:cos_sin",
+    surface="table",
+)
+
+
+def norm_error(trial: Trial, x: np.ndarray, y: np.ndarray, case: Case, message: str) -> None:
+    """Demand that the length of each pair is A times what it was.
+
+    However wrong a phase is, cos and sin of it lie on the circle: the bound is that of
+    position 0.
+    """
+    before, after = pairs(trial, x), pairs(trial, y, output=True)
+    amplitude = float(trial.spec.frequencies.amplitude)
+    r = amplitude * np.hypot(*before)
+    length = np.hypot(*after)
+    p = per_token(case.position_array())
+    allowed = np.sqrt(2) * bound(trial.profile, trial.spec, 0 * p, trial.dtype, r)
+    # For the report: the length stands where the first component was.
+    got, want = np.array(y, dtype=np.float64), np.array(y, dtype=np.float64)
+    got[..., pair_channels(trial.spec, output=True)[0]] = length
+    want[..., pair_channels(trial.spec, output=True)[0]] = r
+    judgement = compare(np.abs(length - r), r, allowed, p, trial.dtype, got=got, want=want)
+    trial.count(judgement)
+    trial.demand(judgement, message)
+
+
+@CIRCLE.check(
+    fixed=lambda trial: [standard_case(trial, all_positions(trial, limit=2**20))],
+    kills=["amplitude_half_percent", "table_bfloat16", "tiled_table_for_adjacent_pairs"],
+    minimum=50,
+    numeric=True,
+)
+def circle(trial: Trial, case: Case) -> None:
+    """Put (1, 0) into every pair and measure how long it comes out."""
+    x = angles_probe(trial, case)
+    y = trial.apply(x, case.position_array())
+    norm_error(trial, x, y, case, "cos**2 + sin**2 is not A**2 (length of a pair that was 1)")
+
+
+@IDENTITY.check(
+    fixed=lambda trial: [
+        c
+        for c in (Case(2, 5, 3, (0,) * 5), Case(1, 1, 1, (0,), seed=1), *numeric_fixed(trial)[:3])
+        if trial.fits(c)
+    ],
+    kills=["off_by_one"],
+    minimum=50,
+    numeric=True,
+)
+def identity(trial: Trial, case: Case) -> None:
+    """Rotate by nothing. Where positions cannot repeat, the token at 0 stands for all."""
+    x, positions = trial.x(case), case.position_array()
+    if not {"t", "bt"} & set(trial.claim.position_forms):
+        positions = np.arange(case.tokens)
+    y = trial.apply(x, positions)
+    at_zero = positions == 0
+    judgement = judge(
+        y[:, at_zero], x[:, at_zero], positions[at_zero], trial.spec, trial.dtype, trial.profile
+    )
+    trial.count(judgement)
+    trial.demand(judgement, "position 0 is not the identity")
+
+
+@TABLE.check(
+    fixed=lambda trial: [standard_case(trial, all_positions(trial, limit=2**20))],
+    kills=["table_repeats_each_entry"],
+    minimum=50,
+    numeric=True,
+)
+def values(trial: Trial, case: Case) -> None:
+    """Compare the table with the reference, entry by entry."""
+    positions = case.position_array()
+    result = trial.call("cos_sin", positions.copy())
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise CheckFailure("cos_sin(positions) must return the pair (cos, sin)")
+    spec = trial.spec
+    expected = (*positions.shape, spec.rotary_dim // 2)
+    shapes = tuple(np.shape(part) for part in result)
+    if shapes != (expected, expected):
+        raise CheckFailure(
+            f"cos_sin(positions) of {positions.shape} returned shapes {shapes[0]} and {shapes[1]}, "
+            f"expected {expected}: one entry per pair"
+        )
+    # (cos, sin) is the image of the pair (1, 0): judged as one.
+    one = RopeSpec(
+        spec.rotary_dim,
+        layout="half",
+        frequencies=spec.frequencies,
+        direction=spec.direction,
+    )
+    y = np.concatenate([np.asarray(part, dtype=np.float64) for part in result], axis=-1)
+    x = np.concatenate([np.ones(expected), np.zeros(expected)], axis=-1)
+    shape = (-1, positions.shape[-1], 1, spec.rotary_dim)
+    judgement = judge(
+        y.reshape(shape), x.reshape(shape), positions, one, trial.dtype, trial.profile
+    )
+    trial.count(judgement)
+    trial.demand(judgement, "an entry of the table is wrong")

@@ -1,0 +1,190 @@
+"""What a target takes beyond, or instead of, what it claims: found by trying."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from rope_conformance.identify import layout_in_words, read_map
+from rope_conformance.implementation import Claim, Implementation, TargetError, Unsupported
+from rope_conformance.inputs import Case
+from rope_conformance.registry import Check
+from rope_conformance.report import Fact
+from rope_conformance.trial import CheckFailure, TargetRaised, Trial
+from rope_ref import PowerLaw, RopeSpec
+from rope_ref.errors import RopeError
+
+__all__ = ["discover_facts", "discover_spec", "takes_rows"]
+
+WIDTHS = (128, 64, 256, 96, 80, 48, 32, 16, 8, 6, 4, 2)
+
+
+def discover_spec(
+    target: Any,
+    claim: Claim,
+    *,
+    layout: str | None = None,
+    head_dim: int | None = None,
+    **rest: Any,
+) -> tuple[RopeSpec, list[Fact]]:
+    """Return the spec to judge a target by, and what had to be found for it.
+
+    Parameters
+    ----------
+    target, claim
+        What is under test.
+    layout, head_dim
+        As in `RopeSpec`; found if None.
+    rest
+        The other parts of the spec.
+    """
+    own = getattr(target, "spec", None)
+    if isinstance(own, RopeSpec) and layout is None and head_dim is None and not rest:
+        return own, []
+    facts: list[Fact] = []
+    if head_dim is None:
+        head_dim, reason = _width(target, claim, layout, rest)
+        if head_dim != WIDTHS[0]:
+            facts.append(Fact("head_dim", f"{head_dim}: at {WIDTHS[0]} it {reason}"))
+    if layout is not None:
+        return RopeSpec(head_dim, layout=layout, **rest), facts  # type: ignore[arg-type]
+    spec = RopeSpec(head_dim, layout="half", **rest)
+    low, high = claim.position_range
+    position = min(max(1, low), high)
+    try:
+        reading = read_map(Trial(Implementation(target, spec, claim), claim.dtypes[0]), position)
+        found = reading.layouts(spec, position)
+    except (CheckFailure, TargetRaised, TargetError, Unsupported):
+        found = []
+    if not found:
+        facts.append(Fact("layout", "could not be read; judged as half", warn=True))
+        return spec, facts
+    read, written = found[0]
+    spec = replace(spec, layout=read, output_layout=written)
+    words = layout_in_words(read, spec)
+    if written != read:
+        words += f", written {layout_in_words(written, spec)}"
+    return spec, [*facts, Fact("layout", words)]
+
+
+def _width(target: Any, claim: Claim, layout: str | None, rest: dict[str, Any]) -> tuple[int, str]:
+    """The first width that the target takes, and why not the first tried."""
+    reason = ""
+    for width in WIDTHS:
+        try:
+            spec = RopeSpec(width, layout=layout or "half", **rest)  # type: ignore[arg-type]
+            trial = Trial(Implementation(target, spec, claim), claim.dtypes[0])
+            case = Case(1, 2, 1, (0, 1))
+            trial.apply(trial.x(case), case.position_array())
+        except RopeError:
+            continue
+        except (CheckFailure, TargetRaised, Unsupported) as error:
+            reason = reason or str(error)
+        else:
+            return width, reason
+    return WIDTHS[0], ""
+
+
+def takes_rows(implementation: Implementation) -> bool:
+    """Whether a plain callable returns something of the right shape for positions (B, T).
+
+    If so it answers for them: nobody who calls it could know that the numbers are wrong.
+    """
+    if "b" not in implementation.claim.axes or "t" not in implementation.claim.position_forms:
+        return False
+    trial = Trial(implementation, implementation.claim.dtypes[0])
+    case = Case(2, 5, 3, ((0, 1, 2, 3, 4), (5, 6, 7, 8, 9)))
+    if not trial.fits(case):
+        return False
+    try:
+        trial.apply(trial.x(case), case.position_array())
+    except (CheckFailure, TargetRaised):
+        return False
+    return True
+
+
+def discover_facts(
+    implementation: Implementation, found: dict[str, str], checks: Iterable[Check]
+) -> list[Fact]:
+    """Try what is not claimed, and say what happened."""
+    facts = [Fact(what, text) for what, text in found.items()]
+    claim = implementation.claim
+    by_id = {each.name: each for each in checks}
+    low, high = claim.position_range
+    trials: list[tuple[str, str, Callable[[Claim], Claim], bool]] = [
+        (
+            "negative positions",
+            "frequency.negative",
+            lambda c: replace(c, position_range=(-high, high)),
+            low >= 0,
+        ),
+        (
+            "fractional positions",
+            "frequency.real",
+            lambda c: replace(c, position_kinds=("integer", "real")),
+            "real" not in claim.position_kinds,
+        ),
+        ("strided views", "data.strides", lambda c: replace(c, strided=True), not claim.strided),
+        ("empty input", "data.empty", lambda c: replace(c, empty=True), not claim.empty),
+    ]
+    for what, id_, widen, unclaimed in trials:
+        if unclaimed and id_ in by_id:
+            facts.append(_tried(what, by_id[id_], implementation, widen(claim), claim.dtypes[0]))
+    if "frequency.phase" in by_id:
+        for dtype in ("float64", "float32", "bfloat16", "float16"):
+            if dtype not in claim.dtypes:
+                wide = replace(claim, dtypes=(dtype,))
+                facts.append(
+                    _tried(f"{dtype} data", by_id["frequency.phase"], implementation, wide, dtype)
+                )
+        if not implementation.is_factory:
+            facts += _other_widths(implementation, by_id["frequency.phase"])
+    return facts
+
+
+def _tried(
+    what: str, each: Check, implementation: Implementation, claim: Claim, dtype: str
+) -> Fact:
+    """Run the fixed inputs of a check under a wider claim."""
+    wider = Implementation.__new__(Implementation)
+    wider.__dict__.update(implementation.__dict__)
+    wider.claim = claim
+    trial = Trial(wider, dtype)
+    try:
+        for case in each.fixed(trial) if each.fixed else ():
+            each.body(trial, case)
+    except TargetRaised as error:
+        return Fact(what, f"not taken: raises {error}")
+    except CheckFailure as error:
+        return Fact(what, f"taken without complaint, but {error}", warn=True)
+    finally:
+        implementation.calls = wider.calls
+    return Fact(what, "taken, and right")
+
+
+def _other_widths(implementation: Implementation, each: Check) -> list[Fact]:
+    spec = implementation.spec
+    if spec.rotary_dim != spec.head_dim or not isinstance(spec.frequencies, PowerLaw):
+        return []
+    right, wrong, refused = [], [], []
+    for width in (6, 48, 64, 80, 96, 128):
+        if width == spec.head_dim:
+            continue
+        other = implementation.remade(replace(spec, head_dim=width, rotary_dim=width))
+        trial = Trial(other, implementation.claim.dtypes[0])
+        try:
+            for case in each.fixed(trial) if each.fixed else ():
+                each.body(trial, case)
+            right.append(width)
+        except TargetRaised:
+            refused.append(width)
+        except CheckFailure:
+            wrong.append(width)
+        implementation.calls += other.calls
+    parts = [
+        f"{word} at {', '.join(map(str, widths))}"
+        for word, widths in (("right", right), ("wrong", wrong), ("not taken", refused))
+        if widths
+    ]
+    return [Fact("other widths", "; ".join(parts), warn=bool(wrong))]

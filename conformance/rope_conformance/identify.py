@@ -1,0 +1,128 @@
+"""Reads the conventions of a black box from what it does to unit vectors.
+
+A RoPE is linear in x and block diagonal. The image of one unit vector shows which
+channel it is paired with, where the pair is written, and which way it turns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_ref import RopeSpec, pair_channels
+from rope_ref.spec import LAYOUTS, Layout
+
+__all__ = ["Reading", "layout_in_words", "read_map"]
+
+Array = npt.NDArray[np.float64]
+
+_VISIBLE = 1e-9  # what a unit vector leaves on a channel it does not belong to is exactly 0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the map of one position shows.
+
+    Parameters
+    ----------
+    reaches
+        For each input channel, the output channels that it shows on.
+    matrix
+        The map itself.
+    """
+
+    reaches: tuple[tuple[int, ...], ...]
+    matrix: Array
+
+    def moving(self) -> list[int]:
+        """Input channels that do not simply pass through."""
+        return [
+            j
+            for j, rows in enumerate(self.reaches)
+            if rows != (j,) or abs(self.matrix[j, j] - 1) > _VISIBLE
+        ]
+
+    def fits(self, spec: RopeSpec, position: int) -> bool:
+        """Whether every pair that can be seen is read and written as `spec` says."""
+        for pair, channels, written in visible_pairs(spec, position):
+            del pair
+            if any(self.reaches[j] != tuple(sorted(written)) for j in channels):
+                return False
+        return True
+
+    def layouts(self, spec: RopeSpec, position: int) -> list[tuple[Layout, Layout]]:
+        """The (layout, output layout) that fit, with all else as in `spec`."""
+        return [
+            (read, written)
+            for read in LAYOUTS
+            for written in LAYOUTS
+            if self.fits(_with_layout(spec, read, written), position)
+        ]
+
+    def direction(self, spec: RopeSpec, position: int) -> int:
+        """1 or -1 if every pair that can be seen turns that way, else 0."""
+        signs = set()
+        for pair, (first, _), (_, second_out) in visible_pairs(spec, position):
+            want = np.sin(position * spec.theta()[pair])
+            got = self.matrix[second_out, first]
+            signs.add(int(np.sign(got) * np.sign(want)))
+        return signs.pop() if len(signs) == 1 else 0
+
+    def in_words(self, spec: RopeSpec, position: int) -> str:
+        """What pairing was found."""
+        found = self.layouts(spec, position)
+        if found:
+            read, written = found[0]
+            words = f"pairs are {layout_in_words(read, spec)}"
+            if written != read:
+                words += f" but written as {layout_in_words(written, spec)}"
+            return words
+        moving = self.moving()
+        examples = "; ".join(
+            f"channel {j} comes out on {_listed(self.reaches[j])}" for j in moving[:3]
+        )
+        if not moving:
+            return "no channel moves"
+        return f"the pairs are in no known layout: {examples}"
+
+
+def visible_pairs(
+    spec: RopeSpec, position: int
+) -> list[tuple[int, tuple[int, int], tuple[int, int]]]:
+    """Pairs whose turn shows on both channels: number, channels read, channels written."""
+    phase = position * spec.theta()
+    seen = np.flatnonzero((np.abs(np.sin(phase)) > 1e-7) & (np.abs(np.cos(phase)) > 1e-7))
+    read, written = pair_channels(spec), pair_channels(spec, output=True)
+    return [
+        (int(i), (int(read[0, i]), int(read[1, i])), (int(written[0, i]), int(written[1, i])))
+        for i in seen
+    ]
+
+
+def read_map(trial: Any, position: int) -> Reading:
+    """Read an implementation's map at a position."""
+    matrix = trial.map_at(position)
+    reaches = tuple(
+        tuple(int(r) for r in np.flatnonzero(~(np.abs(column) <= _VISIBLE))) for column in matrix.T
+    )
+    return Reading(reaches, matrix)
+
+
+def layout_in_words(layout: Layout, spec: RopeSpec) -> str:
+    """A layout as its name and its channels."""
+    if layout == "interleaved":
+        return "interleaved (channels 2i and 2i+1)"
+    return f"half-split (channels i and i+{spec.rotary_dim // 2})"
+
+
+def _with_layout(spec: RopeSpec, layout: Layout, output_layout: Layout) -> RopeSpec:
+    return replace(spec, layout=layout, output_layout=output_layout)
+
+
+def _listed(channels: tuple[int, ...]) -> str:
+    if len(channels) > 4:
+        return f"{len(channels)} channels"
+    return " and ".join(map(str, channels)) or "none"

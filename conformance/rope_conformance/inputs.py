@@ -1,0 +1,194 @@
+"""The inputs: small, described in full by their repr, and biased to where RoPEs break.
+
+A `Case` says everything about one call but the spec and the type of the data. Its
+repr rebuilds it, so a failure can be shown and repeated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_conformance.implementation import Claim
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+__all__ = ["HOT_SPOTS", "SHAPES", "Case", "cases", "data_type", "fixed_cases", "positions_within"]
+
+Values = Literal["normal", "one-hot", "zeros"]
+
+# Positions where something in a number type, a cache or a context length ends.
+HOT_SPOTS = (
+    0, 1, 2, 2**8, 2**11, 4096, 32767, 65535, 131071, 2**20, 2**24, 2**31,
+)  # fmt: skip
+
+# (batch, tokens, heads): lengths that coincide or vanish hide or show a mistaken axis.
+SHAPES = ((2, 5, 3), (1, 1, 1), (3, 1, 2), (4, 4, 2), (2, 3, 3), (2, 4, 8), (1, 7, 1))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call: how many tokens, where, and what data.
+
+    Parameters
+    ----------
+    batch, tokens, heads
+        Lengths of the axes.
+    positions
+        One per token, or one tuple per batch row.
+    values
+        ``normal`` numbers from `seed`; ``one-hot``: channel `seed`; ``zeros``.
+    strided
+        Whether the data comes as a view that is not contiguous.
+    parameter
+        A number that some checks need beside: how far to move, where to cut.
+    """
+
+    batch: int
+    tokens: int
+    heads: int
+    positions: tuple[Any, ...]
+    values: Values = "normal"
+    seed: int = 0
+    strided: bool = False
+    parameter: int = 0
+
+    @property
+    def rows(self) -> bool:
+        """Whether each batch row has positions of its own."""
+        return bool(self.positions) and isinstance(self.positions[0], tuple)
+
+    def position_array(self) -> npt.NDArray[Any]:
+        """Positions as int64, or float64 where one is not whole: (T,) or (B, T)."""
+        flat = [p for row in self.positions for p in row] if self.rows else self.positions
+        dtype = np.float64 if any(isinstance(p, float) for p in flat) else np.int64
+        shape = (self.batch, self.tokens) if self.rows else (self.tokens,)
+        return np.array(flat, dtype=dtype).reshape(shape)
+
+    def x(self, head_dim: int, dtype: str) -> npt.NDArray[Any]:
+        """The data, axes ``bthd``."""
+        shape = (self.batch, self.tokens, self.heads, head_dim)
+        if self.values == "normal":
+            x = np.random.default_rng(self.seed).standard_normal(shape, dtype=np.float32)
+        else:
+            x = np.zeros(shape, dtype=np.float32)
+            if self.values == "one-hot":
+                x[..., self.seed % head_dim] = 1
+        return x.astype(data_type(dtype))
+
+
+def data_type(name: str) -> np.dtype[Any]:
+    """The NumPy dtype of a name, bfloat16 included."""
+    if name == "bfloat16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(name)
+
+
+def positions_within(claim: Claim) -> tuple[int, ...]:
+    """The hot spots and their neighbours that the claimed range holds, smallest first."""
+    low, high = claim.position_range
+    spots = {s + d for s in (*HOT_SPOTS, high) for d in (-1, 0, 1)}
+    spots |= {-s for s in spots}
+    return tuple(sorted((s for s in spots if low <= s <= high), key=lambda s: (abs(s), s)))
+
+
+def fixed_cases(claim: Claim) -> list[Case]:
+    """The inputs every numeric check meets: each hot spot, each shape, one-hot and zeros."""
+    low, high = claim.position_range
+    result = []
+    start = max(low, 0)
+    for batch, tokens, heads in SHAPES:
+        if start + tokens - 1 <= high:
+            result.append(Case(batch, tokens, heads, tuple(range(start, start + tokens))))
+    spots = positions_within(claim)
+    if free_positions(claim):
+        result.append(Case(1, len(spots), 2, spots))
+        result.append(Case(2, len(spots), 1, spots[::-1]))
+    elif "offset" in claim.position_forms:
+        result += [Case(1, 3, 2, (spot, spot + 1, spot + 2)) for spot in spots if spot + 2 <= high]
+    result.append(replace(result[0], values="one-hot", seed=1))
+    result.append(replace(result[0], values="zeros"))
+    return result
+
+
+def free_positions(claim: Claim) -> bool:
+    """Whether tokens can stand anywhere, or only one after the other."""
+    return "t" in claim.position_forms or "bt" in claim.position_forms
+
+
+def cases(
+    claim: Claim,
+    *,
+    rows: bool = False,
+    real: bool = False,
+    min_tokens: int = 1,
+    max_tokens: int = 8,
+    low: int | None = None,
+    high: int | None = None,
+) -> SearchStrategy[Case]:
+    """Strategy for inputs inside a claim.
+
+    Parameters
+    ----------
+    claim
+        What the implementation takes.
+    rows, real
+        Whether rows get positions of their own; whether positions may be fractions.
+    min_tokens, max_tokens
+        How many tokens.
+    low, high
+        Narrower limits for positions than the claim's.
+    """
+    from hypothesis import strategies as st
+
+    smallest = claim.position_range[0] if low is None else max(low, claim.position_range[0])
+    largest = claim.position_range[1] if high is None else min(high, claim.position_range[1])
+    spots = [p for p in positions_within(claim) if smallest <= p <= largest] or [smallest]
+    near = max(smallest, min(0, largest))
+    whole: SearchStrategy[Any] = st.one_of(
+        st.integers(near, min(near + 16, largest)),
+        st.sampled_from(spots),
+        st.integers(smallest, largest),
+    )
+    one = whole
+    if real:
+        one = st.builds(
+            lambda p, f: float(min(max(p + f, smallest), largest)),
+            whole,
+            st.sampled_from([0.5, 0.25, -0.5, 0.1, 1e-3, 1 / 3]),
+        )
+    free = free_positions(claim)
+
+    @st.composite
+    def build(draw: Any) -> Case:
+        tokens = draw(st.integers(min_tokens, max_tokens))
+        same = draw(st.sampled_from(["none", "none", "batch", "heads"]))
+        batch = tokens if same == "batch" and tokens else draw(st.integers(1, 3))
+        heads = tokens if same == "heads" and tokens else draw(st.integers(1, 4))
+        row_count = batch if rows else 1
+        table = []
+        for _ in range(row_count):
+            if free and draw(st.booleans()):
+                table.append(tuple(draw(one) for _ in range(tokens)))
+            elif free or "offset" in claim.position_forms:
+                start = min(draw(whole), max(smallest, largest - max(tokens - 1, 0)))
+                table.append(tuple(range(start, start + tokens)))
+            else:
+                table.append(tuple(range(tokens)))
+        values = draw(st.sampled_from(["normal", "normal", "normal", "one-hot"]))
+        return Case(
+            batch,
+            tokens,
+            heads,
+            tuple(table) if rows and tokens else table[0],
+            values=values,
+            seed=draw(st.integers(0, 255)),
+        )
+
+    return build()

@@ -1,0 +1,164 @@
+"""Clauses, their checks, and the wrong implementations that prove them.
+
+A clause is one normative sentence with a stable id. A check tries to falsify it on one
+implementation. A check is worth what it kills: the registry refuses a clause without a
+check, and a check that names no wrong implementation it catches.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rope_conformance.implementation import SURFACES
+from rope_conformance.inputs import Case
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+    from rope_conformance.trial import Trial
+
+__all__ = ["Check", "Clause", "RegistryError", "all_checks", "all_clauses"]
+
+EDITION = "2026.1"
+
+
+class RegistryError(Exception):
+    """A clause or check that the registry refuses."""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One normative sentence.
+
+    Parameters
+    ----------
+    id
+        Stable, ``family.name``.
+    sentence
+        What must hold.
+    formula
+        The same in TeX.
+    reference
+        Where `rope_ref` says it: ``module:function``.
+    surface
+        What an implementation must offer to be judged by it.
+    opened_by
+        Given a trial, None if the claim opens the clause, else what the claim lacks.
+    """
+
+    id: str
+    sentence: str
+    formula: str
+    reference: str
+    surface: str = "apply"
+    opened_by: Callable[[Trial], str | None] = field(default=lambda trial: None)
+
+    def check(
+        self,
+        *,
+        kills: Iterable[str],
+        fixed: Callable[[Trial], list[Case]] | None = None,
+        generated: Callable[[Trial], SearchStrategy[Case]] | None = None,
+        minimum: int = 1,
+        numeric: bool = False,
+    ) -> Callable[[Callable[[Trial, Case], None]], Check]:
+        """Decorate the function that tries to falsify this clause.
+
+        Parameters
+        ----------
+        kills
+            Names of wrong implementations that it catches.
+        fixed, generated
+            The inputs it must see, and a strategy for more.
+        minimum
+            How much evidence a pass needs: decisive samples if `numeric`, else inputs.
+        numeric
+            Whether it is judged by the bound.
+        """
+
+        def decorate(function: Callable[[Trial, Case], None]) -> Check:
+            check = Check(
+                clause=self,
+                body=function,
+                kills=tuple(kills),
+                fixed=fixed,
+                generated=generated,
+                minimum=minimum,
+                numeric=numeric,
+            )
+            _register(check)
+            return check
+
+        return decorate
+
+
+@dataclass(frozen=True)
+class Check:
+    """Code that tries to falsify one clause. Made by `Clause.check`."""
+
+    clause: Clause
+    body: Callable[[Trial, Case], None]
+    kills: tuple[str, ...]
+    fixed: Callable[[Trial], list[Case]] | None
+    generated: Callable[[Trial], SearchStrategy[Case]] | None
+    minimum: int
+    numeric: bool
+
+    @property
+    def name(self) -> str:
+        """Unique name of the check: the clause it is about."""
+        return self.clause.id
+
+    def __call__(self, implementation: Any, **options: Any) -> None:
+        """Judge an implementation by this check alone; raises if it fails.
+
+        The form `parametrize_with_checks` hands to a test.
+        """
+        from rope_conformance.runner import assert_check
+
+        assert_check(self, implementation, **options)
+
+
+_CHECKS: dict[str, Check] = {}
+
+
+def _register(check: Check) -> None:
+    clause = check.clause
+    if clause.id in _CHECKS:
+        raise RegistryError(f"clause {clause.id!r} has a check already")
+    if not check.kills:
+        raise RegistryError(
+            f"check of {clause.id!r} names no wrong implementation that it catches; a check is "
+            "worth what it kills"
+        )
+    if check.fixed is None and check.generated is None:
+        raise RegistryError(f"check of {clause.id!r} has neither fixed nor generated inputs")
+    if clause.surface not in SURFACES:
+        raise RegistryError(f"clause {clause.id!r}: there is no surface {clause.surface!r}")
+    _CHECKS[clause.id] = check
+
+
+def all_checks() -> tuple[Check, ...]:
+    """Return every check, in the order of the specification."""
+    from rope_conformance import clauses
+
+    declared: list[Clause] = []
+    for family in clauses.FAMILIES:
+        module = importlib.import_module(f"rope_conformance.clauses.{family}")
+        declared += [v for v in vars(module).values() if isinstance(v, Clause)]
+    found = {m.name for m in pkgutil.iter_modules(clauses.__path__)}
+    if missing := {f for f in found if not f.startswith("_")} ^ set(clauses.FAMILIES):
+        raise RegistryError(f"clauses.FAMILIES and the files in clauses/ differ: {sorted(missing)}")
+    if idle := [clause.id for clause in declared if clause.id not in _CHECKS]:
+        raise RegistryError(f"clauses without a check: {', '.join(idle)}")
+    order = [clause.id for clause in declared]
+    return tuple(_CHECKS[id_] for id_ in order)
+
+
+def all_clauses() -> tuple[Clause, ...]:
+    """Return every clause, in the order of the specification."""
+    return tuple(check.clause for check in all_checks())

@@ -1,0 +1,380 @@
+"""Runs the checks on one implementation and reports."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+import numpy as np
+
+from rope_conformance.accuracy import profile_named
+from rope_conformance.diagnosis import likely_cause
+from rope_conformance.discovery import discover_facts, discover_spec, takes_rows
+from rope_conformance.implementation import Claim, Implementation
+from rope_conformance.inputs import Case
+from rope_conformance.registry import EDITION, Check, all_checks
+from rope_conformance.report import Failure, Report, Result
+from rope_conformance.trial import CheckFailure, Meter, TargetRaised, Trial
+from rope_ref import RopeSpec
+
+__all__ = ["EFFORTS", "assert_check", "check", "parametrize_with_checks", "run_check"]
+
+# Generated inputs per check.
+EFFORTS = {"quick": 10, "default": 40, "thorough": 400}
+
+_SHRINKING = 2.0  # seconds spent on finding a smaller failing input
+
+HORIZON = 0.01  # the horizon reported: errors of one hundredth of a pair's length
+
+Progress = Callable[[Result], None]
+
+
+def check(
+    target: Any,
+    *,
+    spec: RopeSpec | None = None,
+    axes: str | None = None,
+    dtype: str | None = None,
+    profile: str | None = None,
+    effort: str = "default",
+    seed: int = 0,
+    claim: Claim | None = None,
+    name: str | None = None,
+    only: Iterable[str] | None = None,
+    progress: Progress | None = None,
+    command: str | None = None,
+) -> Report:
+    """Judge an implementation by every clause that its claims open.
+
+    Parameters
+    ----------
+    target
+        A callable ``f(x, positions)``, a factory called with a `RopeSpec`, or an object
+        with surfaces; see `rope_conformance.implementation`.
+    spec
+        The RoPE it should be. Left out, the target's own ``spec``; without one, base
+        10000 at 128 channels or another width that it takes, in whichever layout it has.
+    axes, dtype, profile
+        Parts of its claim, where they differ from what it says itself.
+    effort
+        ``quick``, ``default`` or ``thorough``: how many inputs are generated.
+    seed
+        Of the generated inputs. The same seed gives the same verdict.
+    claim
+        All of its claim.
+    name
+        What the report calls it.
+    only
+        Ids of the clauses to judge; all if left out.
+    progress
+        Called with each result as it is found.
+    command
+        How the run was started, for the commands that reproduce a failure.
+
+    Returns
+    -------
+    report
+
+    Raises
+    ------
+    TargetError
+        If no verdict is possible: the target is no implementation, or does not load.
+    ValueError
+        If an argument names an effort, profile or clause that does not exist.
+    """
+    if effort not in EFFORTS:
+        raise ValueError(f"effort={effort!r} is not known; choose one of {', '.join(EFFORTS)}")
+    checks = _chosen(only)
+    started = time.perf_counter()
+    own = claim or getattr(target, "claim", None) or Claim()
+    changed = {"axes": axes, "dtypes": dtype and (dtype,), "profile": profile}
+    full = replace(own, **{k: v for k, v in changed.items() if v is not None})
+    if full.profile is not None:
+        profile_named(full.profile)
+    facts = []
+    if spec is None:
+        spec, facts = discover_spec(target, full)
+    implementation = Implementation(target, spec, full, name)
+    if claim is None and not implementation.claims_itself and takes_rows(implementation):
+        implementation.claim = full = replace(full, position_forms=("t", "bt"))
+    report = Report(
+        target=implementation.name,
+        spec=_spec_data(spec),
+        claim={k: v for k, v in asdict(full).items() if k != "accepts"},
+        profile=Trial(implementation, full.dtypes[0]).profile.name,
+        effort=effort,
+        seed=seed,
+        edition=EDITION,
+        versions=_versions(),
+        facts=facts,
+    )
+    meter, outputs = Meter(), set()
+    found: dict[str, str] = {}
+    try:
+        for kind in full.dtypes:
+            for each in checks:
+                trial = Trial(implementation, kind, meter=meter)
+                result = run_check(each, trial, effort=effort, seed=seed, command=command)
+                report.results.append(result)
+                outputs |= trial.outputs
+                found |= trial.facts
+                if progress is not None:
+                    progress(result)
+        report.facts += discover_facts(implementation, found, checks)
+    except KeyboardInterrupt:
+        report.interrupted = True
+    position, ends = meter.horizon(HORIZON)
+    report.horizon = {"error": HORIZON, "position": position, "ends": ends}
+    report.tightest_profile = meter.tightest()
+    report.largest_ratio = meter.largest_ratio
+    report.calls = implementation.calls
+    report.distinct_outputs = len(outputs)
+    report.seconds = round(time.perf_counter() - started, 3)
+    return report
+
+
+def run_check(
+    each: Check,
+    trial: Trial,
+    *,
+    effort: str = "default",
+    seed: int = 0,
+    command: str | None = None,
+) -> Result:
+    """Run one check: its fixed inputs, then generated ones; the smallest failure is kept."""
+    started = time.perf_counter()
+
+    def result(verdict: Any, **rest: Any) -> Result:
+        return Result(
+            clause=each.clause.id,
+            sentence=each.clause.sentence,
+            dtype=trial.dtype,
+            verdict=verdict,
+            inputs=trial.inputs,
+            samples=trial.samples,
+            decisive=trial.decisive,
+            notes=tuple(trial.notes),
+            seconds=round(time.perf_counter() - started, 3),
+            **rest,
+        )
+
+    if not trial.implementation.has(each.clause.surface):
+        return result("not claimed", reason=f"the surface {each.clause.surface!r} is not offered")
+    closed = each.clause.opened_by(trial)
+    if closed is not None:
+        return result("not claimed", reason=closed)
+    failing = _fixed(each, trial)
+    if each.generated is not None:
+        failing = _generated(each, trial, EFFORTS[effort], seed, failing) or failing
+    if failing is not None:
+        case, error = failing
+        return result(
+            "error" if isinstance(error, TargetRaised) else "failed",
+            failure=_describe(each, trial, case, error, command),
+        )
+    evidence = trial.decisive if each.numeric else trial.inputs
+    if evidence < each.minimum:
+        what = "decisive samples" if each.numeric else "inputs"
+        return result(
+            "not run",
+            reason=f"{evidence} {what}, at least {each.minimum} are needed"
+            + (
+                f": the profile {trial.profile.name!r} allows almost any error there"
+                if trial.samples >= each.minimum
+                else ""
+            ),
+        )
+    return result("passed")
+
+
+Failing = tuple[Case, CheckFailure | TargetRaised]
+
+
+def _fixed(each: Check, trial: Trial) -> Failing | None:
+    """The first fixed input that fails."""
+    for case in each.fixed(trial) if each.fixed else ():
+        try:
+            trial.inputs += 1
+            each.body(trial, case)
+        except (CheckFailure, TargetRaised) as error:
+            return case, error
+    return None
+
+
+class _Enough(BaseException):
+    """Ends a search for smaller inputs; no Exception, which the search would take for one."""
+
+
+def _generated(
+    each: Check, trial: Trial, examples: int, seed: int, known: Failing | None
+) -> Failing | None:
+    """The smallest generated input that fails."""
+    import hypothesis
+    from hypothesis import HealthCheck, Phase
+
+    assert each.generated is not None
+    found: list[Failing] = []
+    give_up: list[float] = [time.perf_counter() + _SHRINKING] if known else []
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=examples,
+        phases=(Phase.generate, Phase.shrink),
+        database=None,
+        deadline=None,
+        derandomize=False,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+        verbosity=hypothesis.Verbosity.quiet,
+    )
+    @hypothesis.given(each.generated(trial))
+    def search(case: Case) -> None:
+        if give_up and time.perf_counter() > give_up[0]:
+            raise _Enough
+        trial.inputs += 1
+        try:
+            each.body(trial, case)
+        except (CheckFailure, TargetRaised) as error:
+            found.append((case, error))
+            if not give_up:
+                give_up.append(time.perf_counter() + _SHRINKING)
+            raise
+
+    try:
+        search()
+    except (CheckFailure, TargetRaised, _Enough):
+        pass
+    except hypothesis.errors.HypothesisException as error:
+        # The implementation answers differently from call to call.
+        if not found:
+            raise
+        trial.notes.append(f"the failure did not repeat every time ({type(error).__name__})")
+    return min(found, key=lambda f: _size(f[0])) if found else None
+
+
+def _size(case: Case) -> tuple[Any, ...]:
+    flat = [p for row in case.positions for p in row] if case.rows else list(case.positions)
+    return (
+        case.batch * case.tokens * case.heads,
+        sum(abs(p) for p in flat),
+        case.values != "one-hot",
+        case.seed,
+    )
+
+
+def _describe(
+    each: Check,
+    trial: Trial,
+    case: Case,
+    error: CheckFailure | TargetRaised,
+    command: str | None,
+) -> Failure:
+    spot = getattr(error, "spot", None)
+    message = f"raised {error}" if isinstance(error, TargetRaised) else str(error)
+    return Failure(
+        message=message,
+        case=repr(case),
+        spot=None if spot is None else asdict(spot),
+        cause=likely_cause(trial) if spot is not None else None,
+        reproduce=None if command is None else f"{command} --only {each.clause.id}",
+    )
+
+
+def _chosen(only: Iterable[str] | None) -> tuple[Check, ...]:
+    checks = all_checks()
+    if only is None:
+        return checks
+    wanted = set(only)
+    if unknown := wanted - {c.name for c in checks}:
+        known = ", ".join(c.name for c in checks)
+        raise ValueError(f"there is no clause {sorted(unknown)[0]!r}; the clauses are {known}")
+    return tuple(c for c in checks if c.name in wanted)
+
+
+def _spec_data(spec: RopeSpec) -> dict[str, Any]:
+    data = {
+        name: getattr(spec, name)
+        for name in (
+            "head_dim",
+            "layout",
+            "output_layout",
+            "rotary_dim",
+            "rotary_start",
+            "direction",
+        )
+    }
+    return data | {"frequencies": repr(spec.frequencies), "pair_axes": spec.pair_axes}
+
+
+def _versions() -> dict[str, str]:
+    try:
+        own = importlib.metadata.version("rope-ref")
+    except importlib.metadata.PackageNotFoundError:
+        own = "not installed"
+    return {"rope-ref": own, "numpy": np.__version__, "python": platform.python_version()}
+
+
+def assert_check(each: Check, target: Any, **options: Any) -> None:
+    """Judge a target by one check inside a test.
+
+    Raises
+    ------
+    AssertionError
+        If the clause is broken, or the implementation raised.
+    """
+    import pytest
+
+    report = check(target, only=[each.name], **options)
+    for result in report.results:
+        if result.failure is not None:
+            failure = result.failure
+            lines = [
+                f"{result.clause}: {result.sentence}",
+                failure.message,
+                f"input: {failure.case}",
+            ]
+            if failure.cause:
+                lines.append(f"likely cause: {failure.cause}")
+            raise AssertionError("\n".join(lines))
+        if result.verdict == "not run":
+            raise AssertionError(f"{result.clause} was not run: {result.reason}")
+    if all(r.verdict in ("not claimed", "unsupported") for r in report.results):
+        pytest.skip(f"{report.results[0].verdict}: {report.results[0].reason}")
+
+
+def parametrize_with_checks(targets: Iterable[Any], **options: Any) -> Any:
+    """Decorate a test so that it runs once per implementation and check.
+
+    Parameters
+    ----------
+    targets
+        Implementations, as for `check`.
+    options
+        Handed on to `check`: ``spec``, ``axes``, ``dtype``, ...
+
+    Examples
+    --------
+    ::
+
+        @rope_conformance.parametrize_with_checks([MyRope, other_rope])
+        def test_rope(implementation, check):
+            check(implementation)
+    """
+    import functools
+
+    import pytest
+
+    parameters = [
+        pytest.param(
+            target,
+            functools.partial(each, **options),
+            id=f"{getattr(target, '__name__', type(target).__name__)}-{each.name}",
+        )
+        for target in targets
+        for each in all_checks()
+    ]
+    return pytest.mark.parametrize(("implementation", "check"), parameters)

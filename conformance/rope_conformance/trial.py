@@ -1,0 +1,295 @@
+"""One check at work on one implementation: calls it, judges it, keeps the evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_conformance.accuracy import PROFILES, Judgement, Profile, bound, judge, profile_named
+from rope_conformance.implementation import Implementation, Unsupported
+from rope_conformance.inputs import Case, data_type
+from rope_ref import RopeSpec, pair_channels
+
+__all__ = ["CheckFailure", "Meter", "Spot", "Trial", "TargetRaised"]
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Spot:
+    """The first bad pair of a failure."""
+
+    position: float
+    row: int
+    token: int
+    head: int
+    pair: int
+    channel: int
+    got: float
+    want: float
+    ratio: float
+
+    def __str__(self) -> str:
+        return (
+            f"position {self.position:g}, pair {self.pair}, channel {self.channel} "
+            f"(row {self.row}, token {self.token}, head {self.head}): got {self.got:.9g}, "
+            f"want {self.want:.9g}, {self.ratio:.3g} times the bound"
+        )
+
+
+class CheckFailure(AssertionError):
+    """The implementation broke a clause; the message says how."""
+
+    def __init__(self, message: str, spot: Spot | None = None) -> None:
+        super().__init__(message if spot is None else f"{message}: {spot}")
+        self.spot = spot
+
+
+class TargetRaised(Exception):
+    """The implementation raised inside its claim."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(f"{type(error).__name__}: {error}")
+        self.error = error
+
+
+@dataclass
+class Meter:
+    """The largest errors seen, whatever was claimed: for reports, also on success."""
+
+    largest_ratio: float = 0.0
+    by_profile: dict[str, float] = field(default_factory=dict)
+    horizon_errors: dict[float, float] = field(default_factory=dict)
+
+    def add(self, judgement: Judgement, spec: RopeSpec) -> None:
+        """Take a judged output into account."""
+        if not judgement.ratio.size:
+            return
+        self.largest_ratio = max(self.largest_ratio, float(judgement.ratio.max()))
+        p = judgement.positions[:, :, 0, 0]
+        for profile in PROFILES:
+            allowed = bound(profile, spec, p[:, :, None], judgement.dtype, judgement.r)
+            with np.errstate(invalid="ignore"):
+                ratio = np.where(judgement.residual == 0, 0.0, judgement.residual / allowed)
+            worst = float(ratio.max(initial=0.0))
+            self.by_profile[profile.name] = max(self.by_profile.get(profile.name, 0.0), worst)
+        worst_at = judgement.error.max(axis=(2, 3), initial=0.0)
+        for position, error in zip(np.abs(p).ravel(), worst_at.ravel(), strict=False):
+            key = float(position)
+            self.horizon_errors[key] = max(self.horizon_errors.get(key, 0.0), float(error))
+
+    def tightest(self) -> str | None:
+        """Name of the tightest profile that everything seen keeps."""
+        for profile in PROFILES:
+            if self.by_profile.get(profile.name, np.inf) <= 1:
+                return profile.name
+        return None
+
+    def horizon(self, size: float) -> tuple[float | None, bool]:
+        """Largest position up to which the error stayed below `size` times r.
+
+        Returns
+        -------
+        position, ends
+            None if it was larger from the start; `ends` is False if no larger error was
+            seen at any position tried.
+        """
+        last = None
+        for position in sorted(self.horizon_errors):
+            if self.horizon_errors[position] > size:
+                return last, True
+            last = position
+        return last, False
+
+
+class Trial:
+    """An implementation, a type of data and a profile; what one check sees of a run.
+
+    Arrays given and returned have the axes ``bthd``, whatever the implementation's are.
+    """
+
+    def __init__(
+        self,
+        implementation: Implementation,
+        dtype: str,
+        profile: Profile | None = None,
+        meter: Meter | None = None,
+    ) -> None:
+        self.implementation = implementation
+        self.spec = implementation.spec
+        self.claim = implementation.claim
+        self.dtype = dtype
+        default = "float64" if dtype == "float64" else "float32"
+        self.profile = profile or profile_named(self.claim.profile or default)
+        self.meter = meter or Meter()
+        self.inputs = 0
+        self.samples = 0
+        self.decisive = 0
+        self.last_call: tuple[Array, ...] | None = None
+        self.outputs: set[int] = set()
+        self.last_result: Any = None
+        self.notes: list[str] = []
+        self.facts: dict[str, str] = {}
+
+    def x(self, case: Case) -> Array:
+        """The data of a case in the type under test."""
+        return case.x(self.spec.head_dim, self.dtype)
+
+    def apply(self, x: Array, positions: Array, *, strided: bool = False) -> Array:
+        """Call the implementation and return a copy of what it returned.
+
+        Raises
+        ------
+        CheckFailure
+            If the result has the wrong type, dtype or shape.
+        TargetRaised
+            If the implementation raised.
+        """
+        native = self.to_claimed_axes(x, strided=strided)
+        result = self.call("apply", native, *self.position_arguments(positions, x.shape))
+        return self.from_claimed_axes(self.checked(result, native), x.shape)
+
+    def call(self, surface: str, *arguments: Any) -> Any:
+        """Call a surface; what it raises becomes `TargetRaised`."""
+        self.last_call = arguments
+        try:
+            if surface == "apply":
+                return self.implementation.apply(*arguments)
+            return self.implementation.surface(surface, *arguments)
+        except Unsupported as error:
+            raise CheckFailure(f"raised Unsupported inside its claim: {error}") from error
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # SystemExit too: the run goes on
+            raise TargetRaised(error) from error
+
+    def to_claimed_axes(self, x: Array, *, strided: bool = False) -> Array:
+        """A fresh array in the implementation's own order of axes."""
+        axes = self.claim.axes
+        index = tuple(slice(None) if letter in axes else 0 for letter in "bthd")
+        kept = [letter for letter in "bthd" if letter in axes]
+        native = x[index].transpose([kept.index(letter) for letter in axes])
+        if not strided:
+            return np.array(native, order="C", copy=True)
+        # Every second element of a larger array: no axis is contiguous.
+        room = np.zeros(tuple(2 * n for n in native.shape), dtype=native.dtype)
+        view = room[tuple(slice(None, None, 2) for _ in native.shape)]
+        view[...] = native
+        return view
+
+    def from_claimed_axes(self, y: Array, shape: tuple[int, ...]) -> Array:
+        """Back to ``bthd``."""
+        axes = self.claim.axes
+        kept = [letter for letter in "bthd" if letter in axes]
+        y = y.transpose([axes.index(letter) for letter in kept])
+        return y.reshape(shape)
+
+    def fits(self, case: Case) -> bool:
+        """Whether the claimed axes can hold a case."""
+        axes = self.claim.axes
+        return ("b" in axes or case.batch == 1) and ("h" in axes or case.heads == 1)
+
+    def position_arguments(self, positions: Array, shape: tuple[int, ...]) -> tuple[Any, ...]:
+        """Positions (T,) or (B, T) in a form the implementation claims."""
+        forms = self.claim.position_forms
+        if positions.ndim == 2:
+            return (positions.copy(),)
+        if "t" in forms:
+            return (positions.copy(),)
+        if "bt" in forms:
+            return (np.broadcast_to(positions, (shape[0], positions.size)).copy(),)
+        start = int(positions[0]) if positions.size else 0
+        return (start,) if "offset" in forms else ()
+
+    def checked(self, result: Any, native: Array) -> Array:
+        """The result as an array of its own, once type, shape and dtype are right."""
+        if result is None:
+            if self.claim.in_place:
+                return native.copy()
+            raise CheckFailure(
+                "returned None; it must return the rotated array (or claim in_place)"
+            )
+        if type(result) is not type(native):
+            raise CheckFailure(
+                f"returned {type(result).__module__}.{type(result).__name__}, "
+                f"not an array of the type it was given ({type(native).__module__}."
+                f"{type(native).__name__})"
+            )
+        if result.shape != native.shape:
+            raise CheckFailure(
+                f"returned shape {result.shape} for x of shape {native.shape} "
+                f"(axes {self.claim.axes!r})"
+            )
+        if result.dtype != native.dtype:
+            raise CheckFailure(f"returned dtype {result.dtype} for x of dtype {native.dtype}")
+        self.last_result = result
+        self.outputs.add(hash(result.tobytes()))
+        return np.array(result)
+
+    def judge(self, y: Array, x: Array, positions: Array) -> Judgement:
+        """Compare with the truth, count the evidence, and return the judgement."""
+        judgement = judge(y, x, positions, self.spec, self.dtype, self.profile)
+        self.meter.add(judgement, self.spec)
+        self.count(judgement)
+        return judgement
+
+    def count(self, judgement: Judgement) -> None:
+        """Count how many samples there were and how many could tell right from wrong."""
+        self.samples += judgement.ratio.size
+        self.decisive += int(judgement.decisive.sum())
+
+    def demand(self, judgement: Judgement, message: str) -> None:
+        """Fail with the first bad pair if any ratio exceeds 1."""
+        ratio = judgement.ratio
+        bad = ~(ratio <= 1)
+        if not bad.any():
+            return
+        # First in the order of positions, then pairs: the simplest place to look.
+        where = np.argwhere(bad)
+        p = np.broadcast_to(judgement.positions, ratio.shape)
+        order = np.lexsort((where[:, 3], np.abs(p[bad])))
+        row, token, head, pair = (int(n) for n in where[order[0]])
+        first, second = pair_channels(self.spec, output=True)[:, pair]
+        got, want = judgement.got[row, token, head], judgement.want[row, token, head]
+        channel = int(max((first, second), key=lambda c: _difference(got[c], want[c])))
+        spot = Spot(
+            position=float(p[row, token, head, pair]),
+            row=row,
+            token=token,
+            head=head,
+            pair=pair,
+            channel=channel,
+            got=float(got[channel]),
+            want=float(want[channel]),
+            ratio=float(ratio[row, token, head, pair]),
+        )
+        raise CheckFailure(message, spot)
+
+    def map_at(self, position: int) -> Array:
+        """The (D, D) matrix the implementation multiplies by at a position, from unit vectors."""
+        d = self.spec.head_dim
+        unit = np.eye(d).astype(data_type(self.dtype))
+        axes, forms = self.claim.axes, self.claim.position_forms
+        if "t" in forms or "bt" in forms:
+            y = self.apply(unit[None, :, None, :], np.full(d, position))
+            return np.asarray(y[0, :, 0, :], dtype=np.float64).T
+        # Positions count from a start: the unit vectors go where a token can be repeated.
+        start = position if "offset" in forms else 0
+        tokens = position - start + 1
+        columns = []
+        if "b" in axes:
+            x = np.broadcast_to(unit[:, None, None, :], (d, tokens, 1, d))
+            columns = list(self.apply(x, np.arange(start, start + tokens))[:, -1, 0])
+        else:
+            for vector in unit:
+                x = np.broadcast_to(vector, (1, tokens, 1, d))
+                columns.append(self.apply(x, np.arange(start, start + tokens))[0, -1, 0])
+        return np.asarray(columns, dtype=np.float64).T
+
+
+def _difference(got: float, want: float) -> float:
+    difference = abs(got - want)
+    return float(np.inf) if np.isnan(difference) else float(difference)

@@ -1,0 +1,88 @@
+"""Wrong types and shapes of the result, wrong use of memory, wrong state."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from rope_conformance.wrong._parts import Array, Rope, honest, wrong
+from rope_ref import RopeSpec
+
+
+@wrong()
+def upcasts_result(spec: RopeSpec) -> Rope:
+    """The result is float64 whatever came in."""
+    return lambda x, positions: honest(x.astype(np.float64), positions, spec)
+
+
+@wrong()
+def drops_axis_of_one(spec: RopeSpec) -> Rope:
+    """Axes of length 1 are lost."""
+    return lambda x, positions: np.squeeze(honest(x, positions, spec))
+
+
+@wrong()
+def returns_list(spec: RopeSpec) -> Rope:
+    """The result is a list of rows."""
+    return lambda x, positions: list(honest(x, positions, spec))
+
+
+@wrong()
+def writes_into_x(spec: RopeSpec) -> Rope:
+    """x is overwritten with the result."""
+
+    def rope(x: Array, positions: Array) -> Array:
+        x[...] = honest(x, positions, spec)
+        return x
+
+    return rope
+
+
+@wrong(strided=True)
+def reads_memory_in_order(spec: RopeSpec) -> Rope:
+    """The elements of a view are taken as they lie in memory, its strides ignored."""
+
+    def rope(x: Array, positions: Array) -> Array:
+        memory = x
+        while isinstance(memory.base, np.ndarray):
+            memory = memory.base
+        return honest(memory.ravel()[: x.size].reshape(x.shape), positions, spec)
+
+    return rope
+
+
+@wrong(empty=True)
+def needs_a_token(spec: RopeSpec) -> Rope:
+    """The largest position is taken, which no tokens have."""
+
+    def rope(x: Array, positions: Array) -> Array:
+        rows = np.arange(int(positions.max()) + 1 if positions.size < 64 else 0)
+        del rows
+        return honest(x, positions, spec)
+
+    return rope
+
+
+@wrong()
+def counts_calls(spec: RopeSpec) -> Rope:
+    """Positions are off by one from the second call on."""
+    calls = itertools.count()
+    return lambda x, positions: honest(x, positions + min(next(calls), 1), spec)
+
+
+@wrong()
+def reuses_buffer(spec: RopeSpec) -> Rope:
+    """Results of the same shape share one buffer."""
+    buffers: dict[tuple[int, ...], Array] = {}
+
+    def rope(x: Array, positions: Array) -> Array:
+        buffer = buffers.setdefault(x.shape, np.empty_like(x))
+        buffer[...] = honest(x, positions, spec)
+        return buffer
+
+    return rope
+
+
+__all__: list[Any] = []
