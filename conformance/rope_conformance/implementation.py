@@ -135,7 +135,7 @@ class Implementation:
     ) -> None:
         self.target = target
         self.spec = spec
-        self.name = name or _name(target)
+        self.name = name or target_name(target)
         self.is_factory = is_factory(target)
         made = self._make(target, spec) if self.is_factory else target
         self._made = made
@@ -282,5 +282,6 @@ def _file(path: str) -> Any:
     return module
 
 
-def _name(target: Any) -> str:
+def target_name(target: Any) -> str:
+    """What a report calls a target that nobody named."""
     return str(getattr(target, "__name__", None) or type(target).__name__)

@@ -39,7 +39,7 @@ class Case:
     batch, tokens, heads
         Lengths of the axes.
     positions
-        One per token, or one tuple per batch row.
+        One per token, a range where they follow each other, or one tuple per batch row.
     values
         ``normal`` numbers from `seed`; ``one-hot``: channel `seed`; ``zeros``.
     strided
@@ -51,7 +51,7 @@ class Case:
     batch: int
     tokens: int
     heads: int
-    positions: tuple[Any, ...]
+    positions: tuple[Any, ...] | range
     values: Values = "normal"
     seed: int = 0
     strided: bool = False
@@ -62,9 +62,15 @@ class Case:
         """Whether each batch row has positions of its own."""
         return bool(self.positions) and isinstance(self.positions[0], tuple)
 
+    def flat(self) -> list[Any]:
+        """All positions in one list."""
+        if not self.rows:
+            return list(self.positions)
+        return [p for row in self.positions for p in row]  # type: ignore[union-attr]
+
     def position_array(self) -> npt.NDArray[Any]:
         """Positions as int64, or float64 where one is not whole: (T,) or (B, T)."""
-        flat = [p for row in self.positions for p in row] if self.rows else self.positions
+        flat = self.flat()
         dtype = np.float64 if any(isinstance(p, float) for p in flat) else np.int64
         shape = (self.batch, self.tokens) if self.rows else (self.tokens,)
         return np.array(flat, dtype=dtype).reshape(shape)
@@ -86,7 +92,8 @@ def data_type(name: str) -> np.dtype[Any]:
     if name == "bfloat16":
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
+        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
     return np.dtype(name)
 
 
@@ -105,13 +112,17 @@ def fixed_cases(claim: Claim) -> list[Case]:
     start = max(low, 0)
     for batch, tokens, heads in SHAPES:
         if start + tokens - 1 <= high:
-            result.append(Case(batch, tokens, heads, tuple(range(start, start + tokens))))
+            result.append(Case(batch, tokens, heads, range(start, start + tokens)))
     spots = positions_within(claim)
     if free_positions(claim):
         result.append(Case(1, len(spots), 2, spots))
         result.append(Case(2, len(spots), 1, spots[::-1]))
     elif "offset" in claim.position_forms:
-        result += [Case(1, 3, 2, (spot, spot + 1, spot + 2)) for spot in spots if spot + 2 <= high]
+        result += [Case(1, 3, 2, range(spot, spot + 3)) for spot in spots if spot + 2 <= high]
+    else:
+        # Positions always count from 0: only a long sequence reaches far.
+        lengths = (2**8 + 1, 2**11 + 1, 4097, 2**15 + 1)
+        result += [Case(1, n, 1, range(n)) for n in lengths if n - 1 <= high]
     result.append(replace(result[0], values="one-hot", seed=1))
     result.append(replace(result[0], values="zeros"))
     return result
@@ -172,21 +183,21 @@ def cases(
         batch = tokens if same == "batch" and tokens else draw(st.integers(1, 3))
         heads = tokens if same == "heads" and tokens else draw(st.integers(1, 4))
         row_count = batch if rows else 1
-        table = []
+        table: list[tuple[Any, ...] | range] = []
         for _ in range(row_count):
             if free and draw(st.booleans()):
                 table.append(tuple(draw(one) for _ in range(tokens)))
             elif free or "offset" in claim.position_forms:
                 start = min(draw(whole), max(smallest, largest - max(tokens - 1, 0)))
-                table.append(tuple(range(start, start + tokens)))
+                table.append(range(start, start + tokens))
             else:
-                table.append(tuple(range(tokens)))
+                table.append(range(tokens))
         values = draw(st.sampled_from(["normal", "normal", "normal", "one-hot"]))
         return Case(
             batch,
             tokens,
             heads,
-            tuple(table) if rows and tokens else table[0],
+            tuple(map(tuple, table)) if rows and tokens else table[0],
             values=values,
             seed=draw(st.integers(0, 255)),
         )

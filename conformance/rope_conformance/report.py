@@ -162,7 +162,8 @@ class Report:
         data["doubts"] = self.doubts
         data["counts"] = self.counts()
         data["inputs"] = self.inputs
-        return _plain(data)
+        plain: dict[str, Any] = _plain(data)
+        return plain
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The report as JSON text."""

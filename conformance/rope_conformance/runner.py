@@ -14,11 +14,11 @@ import numpy as np
 from rope_conformance.accuracy import profile_named
 from rope_conformance.diagnosis import likely_cause
 from rope_conformance.discovery import discover_facts, discover_spec, takes_rows
-from rope_conformance.implementation import Claim, Implementation
+from rope_conformance.implementation import Claim, Implementation, Unsupported, target_name
 from rope_conformance.inputs import Case
 from rope_conformance.registry import EDITION, Check, all_checks
-from rope_conformance.report import Failure, Report, Result
-from rope_conformance.trial import CheckFailure, Meter, TargetRaised, Trial
+from rope_conformance.report import Fact, Failure, Report, Result
+from rope_conformance.trial import CheckFailure, Meter, TargetRaised, Trial, default_profile
 from rope_ref import RopeSpec
 
 __all__ = ["EFFORTS", "assert_check", "check", "parametrize_with_checks", "run_check"]
@@ -95,23 +95,19 @@ def check(
     full = replace(own, **{k: v for k, v in changed.items() if v is not None})
     if full.profile is not None:
         profile_named(full.profile)
-    facts = []
+    facts: list[Fact] = []
     if spec is None:
         spec, facts = discover_spec(target, full)
-    implementation = Implementation(target, spec, full, name)
+    if spec.pair_axes is not None:
+        raise ValueError("spec: positions with several axes (pair_axes) are not judged here")
+    try:
+        implementation = Implementation(target, spec, full, name)
+    except Unsupported as reason:
+        return _unsupported(target, spec, full, checks, str(reason), effort, seed, name)
     if claim is None and not implementation.claims_itself and takes_rows(implementation):
         implementation.claim = full = replace(full, position_forms=("t", "bt"))
-    report = Report(
-        target=implementation.name,
-        spec=_spec_data(spec),
-        claim={k: v for k, v in asdict(full).items() if k != "accepts"},
-        profile=Trial(implementation, full.dtypes[0]).profile.name,
-        effort=effort,
-        seed=seed,
-        edition=EDITION,
-        versions=_versions(),
-        facts=facts,
-    )
+    report = _new_report(implementation.name, spec, full, effort, seed)
+    report.facts += facts
     meter, outputs = Meter(), set()
     found: dict[str, str] = {}
     try:
@@ -134,6 +130,38 @@ def check(
     report.calls = implementation.calls
     report.distinct_outputs = len(outputs)
     report.seconds = round(time.perf_counter() - started, 3)
+    return report
+
+
+def _new_report(name: str, spec: RopeSpec, claim: Claim, effort: str, seed: int) -> Report:
+    return Report(
+        target=name,
+        spec=_spec_data(spec),
+        claim={k: v for k, v in asdict(claim).items() if k != "accepts"},
+        profile=default_profile(claim, claim.dtypes[0]).name,
+        effort=effort,
+        seed=seed,
+        edition=EDITION,
+        versions=_versions(),
+    )
+
+
+def _unsupported(
+    target: Any,
+    spec: RopeSpec,
+    claim: Claim,
+    checks: Iterable[Check],
+    reason: str,
+    effort: str,
+    seed: int,
+    name: str | None,
+) -> Report:
+    """The report on a factory that does not do the spec it was asked for."""
+    report = _new_report(name or target_name(target), spec, claim, effort, seed)
+    report.results = [
+        Result(each.clause.id, each.clause.sentence, claim.dtypes[0], "unsupported", reason)
+        for each in checks
+    ]
     return report
 
 
@@ -257,7 +285,7 @@ def _generated(
 
 
 def _size(case: Case) -> tuple[Any, ...]:
-    flat = [p for row in case.positions for p in row] if case.rows else list(case.positions)
+    flat = case.flat()
     return (
         case.batch * case.tokens * case.heads,
         sum(abs(p) for p in flat),
@@ -296,18 +324,8 @@ def _chosen(only: Iterable[str] | None) -> tuple[Check, ...]:
 
 
 def _spec_data(spec: RopeSpec) -> dict[str, Any]:
-    data = {
-        name: getattr(spec, name)
-        for name in (
-            "head_dim",
-            "layout",
-            "output_layout",
-            "rotary_dim",
-            "rotary_start",
-            "direction",
-        )
-    }
-    return data | {"frequencies": repr(spec.frequencies), "pair_axes": spec.pair_axes}
+    data = {each.name: getattr(spec, each.name) for each in fields(spec)}
+    return data | {"frequencies": repr(spec.frequencies)}
 
 
 def _versions() -> dict[str, str]:

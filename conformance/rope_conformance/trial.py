@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.accuracy import PROFILES, Judgement, Profile, bound, judge, profile_named
-from rope_conformance.implementation import Implementation, Unsupported
+from rope_conformance.implementation import Claim, Implementation, Unsupported
 from rope_conformance.inputs import Case, data_type
 from rope_ref import RopeSpec, pair_channels
 
@@ -122,8 +122,7 @@ class Trial:
         self.spec = implementation.spec
         self.claim = implementation.claim
         self.dtype = dtype
-        default = "float64" if dtype == "float64" else "float32"
-        self.profile = profile or profile_named(self.claim.profile or default)
+        self.profile = profile or default_profile(self.claim, dtype)
         self.meter = meter or Meter()
         self.inputs = 0
         self.samples = 0
@@ -187,10 +186,13 @@ class Trial:
         y = y.transpose([axes.index(letter) for letter in kept])
         return y.reshape(shape)
 
-    def fits(self, case: Case) -> bool:
-        """Whether the claimed axes can hold a case."""
+    def cut(self, case: Case) -> Case:
+        """A case with one row or one head where the claimed axes have no room for more."""
         axes = self.claim.axes
-        return ("b" in axes or case.batch == 1) and ("h" in axes or case.heads == 1)
+        if "b" not in axes and case.batch != 1:
+            rows = case.positions[:1] if case.rows else case.positions
+            case = replace(case, batch=1, positions=rows)
+        return case if "h" in axes else replace(case, heads=1)
 
     def position_arguments(self, positions: Array, shape: tuple[int, ...]) -> tuple[Any, ...]:
         """Positions (T,) or (B, T) in a form the implementation claims."""
@@ -288,6 +290,11 @@ class Trial:
                 x = np.broadcast_to(vector, (1, tokens, 1, d))
                 columns.append(self.apply(x, np.arange(start, start + tokens))[0, -1, 0])
         return np.asarray(columns, dtype=np.float64).T
+
+
+def default_profile(claim: Claim, dtype: str) -> Profile:
+    """The profile claimed for a type of data, or what is taken for claimed."""
+    return profile_named(claim.profile or ("float64" if dtype == "float64" else "float32"))
 
 
 def _difference(got: float, want: float) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,25 +33,13 @@ def oracle(trial: Trial, case: Case, message: str) -> None:
 
 
 def numeric_fixed(trial: Trial) -> list[Case]:
-    """The fixed inputs that the claimed axes can hold."""
-    return [case for case in fixed_cases(trial.claim) if trial.fits(case)]
+    """The fixed inputs, cut down to the claimed axes."""
+    return list(dict.fromkeys(trial.cut(case) for case in fixed_cases(trial.claim)))
 
 
 def numeric_cases(trial: Trial) -> SearchStrategy[Case]:
-    """Generated inputs that the claimed axes can hold."""
-    return fitting(trial, cases(trial.claim))
-
-
-def fitting(trial: Trial, strategy: SearchStrategy[Case]) -> SearchStrategy[Case]:
-    """Cut cases down to the claimed axes."""
-    axes = trial.claim.axes
-
-    def cut(case: Case) -> Case:
-        if "b" not in axes and case.batch != 1:
-            case = replace(case, batch=1)
-        return case if "h" in axes else replace(case, heads=1)
-
-    return strategy.map(cut)
+    """Generated inputs, cut down to the claimed axes."""
+    return cases(trial.claim).map(trial.cut)
 
 
 def all_positions(trial: Trial, *, limit: int) -> list[int]:
@@ -68,7 +55,7 @@ def standard_case(trial: Trial, positions: Iterable[float]) -> Case:
     chosen = tuple(positions)
     if not free_positions(trial.claim):
         start = int(chosen[0]) if "offset" in trial.claim.position_forms else 0
-        chosen = tuple(range(start, start + 64))
+        return Case(1, 64, 1, range(start, start + 64))
     return Case(1, len(chosen), 1, chosen)
 
 

@@ -1,5 +1,7 @@
 """theta_i, and the phase position x theta_i at every position."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from rope_conformance.accuracy import unit_roundoff
@@ -114,7 +116,7 @@ def phase(trial: Trial, case: Case) -> None:
     fixed=lambda trial: [
         standard_case(trial, [p for p in positions_within(trial.claim) if p < 0] or [-1])
     ],
-    generated=lambda trial: cases(trial.claim, high=-1),
+    generated=lambda trial: cases(trial.claim, high=-1).map(trial.cut),
     kills=["negative_wraps"],
     minimum=50,
     numeric=True,
@@ -126,7 +128,7 @@ def negative(trial: Trial, case: Case) -> None:
 
 @REAL.check(
     fixed=lambda trial: [standard_case(trial, [0.5, 1.25, 2.0, 100.75, 1000.1])],
-    generated=lambda trial: cases(trial.claim, real=True),
+    generated=lambda trial: cases(trial.claim, real=True).map(trial.cut),
     kills=["truncates_positions"],
     minimum=50,
     numeric=True,
@@ -138,12 +140,12 @@ def real(trial: Trial, case: Case) -> None:
 
 @ROWS.check(
     fixed=lambda trial: [
-        Case(2, 5, 3, ((0, 1, 2, 3, 4), (7, 8, 9, 10, 11))),
-        Case(4, 4, 2, ((0, 1, 2, 3), (3, 2, 1, 0), (5, 6, 7, 8), (0, 0, 0, 0))),
-        Case(3, 1, 2, ((4,), (0,), (9,))),
-        Case(3, 3, 3, ((0, 1, 2), (10, 11, 12), (20, 21, 22))),
+        trial.cut(Case(2, 5, 3, ((0, 1, 2, 3, 4), (7, 8, 9, 10, 11)))),
+        trial.cut(Case(4, 4, 2, ((0, 1, 2, 3), (3, 2, 1, 0), (5, 6, 7, 8), (0, 0, 0, 0)))),
+        trial.cut(Case(3, 1, 2, ((4,), (0,), (9,)))),
+        trial.cut(Case(3, 3, 3, ((0, 1, 2), (10, 11, 12), (20, 21, 22)))),
     ],
-    generated=lambda trial: cases(trial.claim, rows=True),
+    generated=lambda trial: cases(trial.claim, rows=True).map(trial.cut),
     kills=["batch_row_zero"],
     minimum=50,
     numeric=True,
@@ -156,10 +158,12 @@ def rows(trial: Trial, case: Case) -> None:
 _WIDTHS = ((6, 6), (48, 48), (80, 80), (96, 96), (64, 32), (80, 20), (128, 32))
 
 
+def _at_width(trial: Trial, number: int) -> Case:
+    return replace(standard_case(trial, (0, 1, 2, 100, 1000, 4095)), parameter=number)
+
+
 @WIDTHS.check(
-    fixed=lambda trial: [
-        Case(1, 6, 2, (0, 1, 2, 100, 1000, 4095), parameter=n) for n in range(len(_WIDTHS))
-    ],
+    fixed=lambda trial: [_at_width(trial, n) for n in range(len(_WIDTHS))],
     kills=["pads_to_power_of_two"],
     minimum=50,
     numeric=True,

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from rope_conformance.accuracy import bound, compare, pair_norm, per_token
 from rope_conformance.clauses._common import (
-    fitting,
     numeric_cases,
     numeric_fixed,
     pairs,
@@ -128,12 +127,8 @@ def linear(trial: Trial, case: Case) -> None:
     # All three calls turn by the same phase, right or wrong: only the roundings differ.
     parts = [r, pair_norm(first, trial.spec), pair_norm(second, trial.spec)]
     with np.errstate(divide="ignore", invalid="ignore"):
-        allowed = sum(
-            np.where(
-                own > 0, own / r * bound(trial.profile, trial.spec, 0 * p, trial.dtype, own), 0
-            )
-            for own in parts
-        )
+        shares = [np.where(own > 0, own / r * _bound_at_zero(trial, p, own), 0) for own in parts]
+    allowed = np.sum(shares, axis=0)
     _demand(trial, outputs[0], want, r, allowed, p, "f(x + x') is not f(x) + f(x')")
     twice = 2 * _bound_at_zero(trial, p, r)
     _demand(trial, outputs[3] / 4, outputs[0], r, twice, p, "f(4 x) is not 4 f(x)")
@@ -223,7 +218,9 @@ def _within(trial: Trial, p: int) -> bool:
     return low <= -p and p <= high
 
 
-def _first_components(matrix: Array, read: Array, written: Array) -> Array:
+def _first_components(
+    matrix: Array, read: npt.NDArray[np.int64], written: npt.NDArray[np.int64]
+) -> Array:
     """For the report: image of the first unit vector of each pair, on the written channels."""
     out = np.zeros((1, 1, 1, matrix.shape[0]))
     for pair in range(read.shape[1]):
@@ -243,7 +240,7 @@ def _halved(trial: Trial) -> SearchStrategy[Case]:
     """Positions whose sum with another's, and whose negative, is still in the range."""
     low, high = trial.claim.position_range
     largest = min(high // 2, -low) if low < 0 else high // 2
-    return fitting(trial, cases(trial.claim, low=0, high=largest))
+    return cases(trial.claim, low=0, high=largest).map(trial.cut)
 
 
 def _bound_at_zero(trial: Trial, p: Array, r: Array) -> Array:
@@ -267,10 +264,10 @@ def _two_calls(
     amplitude = float(trial.spec.frequencies.amplitude)
     r = pair_norm(x, trial.spec)
     smallest = r * min(1.0, amplitude)
-    allowed = _SECOND_ORDER * sum(
-        factor * bound(trial.profile, trial.spec, per_token(p), trial.dtype, smallest)
-        for p, factor in calls
-    )
+    allowed = np.zeros_like(r)
+    for p, factor in calls:
+        own = bound(trial.profile, trial.spec, per_token(p), trial.dtype, smallest)
+        allowed = allowed + _SECOND_ORDER * factor * own
     _demand(trial, got, want, amplitude * r, allowed, per_token(calls[0][0]), message)
 
 

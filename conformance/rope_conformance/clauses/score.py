@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.accuracy import bound, compare, pair_norm, per_token
-from rope_conformance.clauses._common import fitting, pairs
+from rope_conformance.clauses._common import pairs
 from rope_conformance.inputs import Case, cases, data_type, free_positions
 from rope_conformance.registry import Clause
 from rope_conformance.trial import Trial
@@ -151,7 +151,7 @@ def worked_example(trial: Trial, case: Case) -> None:
 
 
 def _row(trial: Trial, ends: tuple[int, int]) -> Case:
-    row = ends if free_positions(trial.claim) else tuple(range(ends[0], ends[1] + 1))
+    row = ends if free_positions(trial.claim) else range(ends[0], ends[1] + 1)
     return Case(1, len(row), 1, row)
 
 
@@ -160,11 +160,8 @@ def _top(trial: Trial) -> int:
 
 
 def _moved(trial: Trial, case: Case) -> Case:
-    row = case.positions if free_positions(trial.claim) else tuple(range(case.tokens))
-    case = replace(case, positions=row)
-    if "b" not in trial.claim.axes:
-        case = replace(case, batch=1)
-    return case if "h" in trial.claim.axes else replace(case, heads=1)
+    row = case.positions if free_positions(trial.claim) else range(case.tokens)
+    return trial.cut(replace(case, positions=row))
 
 
 def _offset_cases(trial: Trial) -> SearchStrategy[Case]:
@@ -172,7 +169,7 @@ def _offset_cases(trial: Trial) -> SearchStrategy[Case]:
 
     high = max(_top(trial) - 255, trial.claim.position_range[0])
     moves = st.sampled_from([1, 2, 7, 64, 255])
-    drawn = fitting(trial, cases(trial.claim, high=high, max_tokens=4))
+    drawn = cases(trial.claim, high=high, max_tokens=4).map(trial.cut)
     return st.builds(lambda case, move: replace(case, parameter=move), drawn, moves)
 
 

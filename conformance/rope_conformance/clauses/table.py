@@ -82,9 +82,9 @@ def circle(trial: Trial, case: Case) -> None:
 
 @IDENTITY.check(
     fixed=lambda trial: [
-        c
-        for c in (Case(2, 5, 3, (0,) * 5), Case(1, 1, 1, (0,), seed=1), *numeric_fixed(trial)[:3])
-        if trial.fits(c)
+        trial.cut(Case(2, 5, 3, (0,) * 5)),
+        trial.cut(Case(1, 1, 1, (0,), seed=1)),
+        *numeric_fixed(trial)[:3],
     ],
     kills=["off_by_one"],
     minimum=50,

@@ -44,12 +44,12 @@ WRONG: dict[str, Wrong] = {}
 CONTROLS: dict[str, Wrong] = {}
 
 
-def wrong(spec: RopeSpec = PLAIN, **claim: Any) -> Callable[[Factory], Factory]:
+def wrong(spec: RopeSpec = PLAIN, /, **claim: Any) -> Callable[[Factory], Factory]:
     """Enter a factory into the zoo; its docstring says what is wrong with it."""
     return _enter(WRONG, spec, claim)
 
 
-def control(spec: RopeSpec = PLAIN, **claim: Any) -> Callable[[Factory], Factory]:
+def control(spec: RopeSpec = PLAIN, /, **claim: Any) -> Callable[[Factory], Factory]:
     """Enter an honest factory."""
     return _enter(CONTROLS, spec, claim)
 

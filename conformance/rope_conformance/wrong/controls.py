@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -21,7 +22,7 @@ from rope_conformance.wrong._parts import (
 )
 from rope_ref import RopeSpec
 
-_WIDE = {
+_WIDE: dict[str, Any] = {
     "position_forms": ("t", "bt"),
     "position_range": (-(2**24), 2**24),
     "position_kinds": ("integer", "real"),

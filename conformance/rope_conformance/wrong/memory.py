@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 
@@ -83,6 +82,3 @@ def reuses_buffer(spec: RopeSpec) -> Rope:
         return buffer
 
     return rope
-
-
-__all__: list[Any] = []

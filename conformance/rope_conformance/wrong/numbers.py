@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import ml_dtypes
 import numpy as np
 
@@ -202,9 +200,3 @@ class table_repeats_each_entry:  # noqa: N801
         phase = np.repeat(angles(positions, frequencies(self.spec)), 2, axis=-1)
         phase = phase[..., : self.spec.rotary_dim // 2]
         return np.cos(phase), np.sin(phase)
-
-
-def swapped(spec: RopeSpec) -> RopeSpec:
-    """The same spec in the other layout."""
-    other = "half" if spec.layout == "interleaved" else "interleaved"
-    return replace(spec, layout=other, output_layout=other)

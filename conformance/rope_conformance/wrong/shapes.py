@@ -9,14 +9,12 @@ import numpy as np
 
 from rope_conformance.wrong._parts import (
     PARTIAL,
-    PLAIN,
     Array,
     Rope,
     angles,
     frequencies,
     honest,
     join,
-    rotate,
     split,
     wrong,
 )
@@ -67,7 +65,7 @@ def tiled_table_for_adjacent_pairs(spec: RopeSpec) -> Rope:
         phase = np.tile(angles(positions, frequencies(spec)), 2)[..., None, :]
         turned = np.empty_like(x)
         turned[..., 0::2], turned[..., 1::2] = -x[..., 1::2], x[..., 0::2]
-        return x * np.cos(phase) + turned * np.sin(phase)
+        return np.asarray(x * np.cos(phase) + turned * np.sin(phase))
 
     return rope
 
@@ -155,7 +153,7 @@ def nan_spreads(spec: RopeSpec) -> Rope:
     def rope(x: Array, positions: Array) -> Array:
         y = honest(x, positions, spec)
         every = np.eye(x.shape[1], dtype=np.float32)
-        return np.einsum("st,bthd->bshd", every, y, optimize=False)
+        return np.asarray(np.einsum("st,bthd->bshd", every, y, optimize=False))
 
     return rope
 
@@ -179,6 +177,3 @@ def sum_forgets_a_term(spec: RopeSpec) -> Rope:
 def clips_at_two(spec: RopeSpec) -> Rope:
     """The data is clipped to [-2, 2] first, as a narrow type would."""
     return lambda x, positions: honest(np.clip(x, -2, 2), positions, spec)
-
-
-__all__ = ["PLAIN", "rotate"]
