@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.errors import HeadGroupError, ShapeError
-from rope_ref.rotation import apply_rope, as_real, check_axes, rotation_matrix
+from rope_ref.errors import HeadGroupError, RopeError, ShapeError
+from rope_ref.rotation import apply_rope, as_real, rotation_matrix
 from rope_ref.spec import RopeSpec
 
 __all__ = ["attention_logits", "relative_logit"]
@@ -57,8 +57,8 @@ def attention_logits(
     Ainslie et al., arXiv:2305.13245.
     """
     call = f"attention_logits(q, k, q_positions, k_positions, spec, axes={axes!r})"
-    queries = _bhtd(apply_rope(q, q_positions, spec, axes=axes), axes)
-    keys = _bhtd(apply_rope(k, k_positions, spec, axes=axes), axes)
+    queries = _rotated(q, q_positions, spec, axes, f"{call}: q")
+    keys = _rotated(k, k_positions, spec, axes, f"{call}: k")
     if queries.shape[0] != keys.shape[0]:
         raise ShapeError(
             f"{call}: q has {queries.shape[0]} batch rows and k has {keys.shape[0]}; "
@@ -67,14 +67,16 @@ def attention_logits(
     heads, key_heads = queries.shape[1], keys.shape[1]
     if key_heads == 0 or heads % key_heads:
         raise HeadGroupError(
-            f"{call}: q has {heads} heads and k has {key_heads}; the query heads must be a multiple "
-            "of the key heads, consecutive query heads sharing a key head"
+            f"{call}: q has {heads} heads and k has {key_heads}; the query heads must be a "
+            "multiple of the key heads, consecutive query heads sharing a key head"
         )
     keys = np.repeat(keys, heads // key_heads, axis=1)
     return scale * (queries @ keys.swapaxes(-1, -2))
 
 
-def relative_logit(q: npt.ArrayLike, k: npt.ArrayLike, distance: float, spec: RopeSpec) -> float:
+def relative_logit(
+    q: npt.ArrayLike, k: npt.ArrayLike, distance: npt.ArrayLike, spec: RopeSpec
+) -> float:
     """Return the score of one query and one key that stands `distance` positions after it.
 
     The relative form: ``(M(0) q) . (M(distance) k)`` with M the rotation matrix, whatever
@@ -86,9 +88,20 @@ def relative_logit(q: npt.ArrayLike, k: npt.ArrayLike, distance: float, spec: Ro
     q, k
         Real vectors of length D, not rotated.
     distance
-        Position of the key minus position of the query.
+        Position of the key minus position of the query; one per position axis for a
+        spec with ``pair_axes``.
     spec
         The RoPE.
+
+    Returns
+    -------
+    logit
+        The score, unscaled.
+
+    Raises
+    ------
+    ShapeError
+        If `q` or `k` is not one vector; and the errors of `rotation_matrix`.
 
     Notes
     -----
@@ -102,12 +115,19 @@ def relative_logit(q: npt.ArrayLike, k: npt.ArrayLike, distance: float, spec: Ro
                 f"{call}: {name} must be one vector of head_dim={spec.head_dim} channels, "
                 f"got shape {vector.shape}"
             )
-    return float(rotation_matrix(0, spec) @ query @ (rotation_matrix(distance, spec) @ key))
+    origin = rotation_matrix(np.zeros(np.shape(distance)), spec)
+    return float(origin @ query @ (rotation_matrix(distance, spec) @ key))
 
 
-def _bhtd(x: Array, axes: str) -> Array:
-    check_axes(axes, x.ndim, "attention_logits", x.shape)
+def _rotated(
+    x: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, axes: str, call: str
+) -> Array:
+    """`apply_rope` with the axes in the order bhtd."""
+    try:
+        y = apply_rope(x, positions, spec, axes=axes)
+    except RopeError as error:
+        raise type(error)(f"{call}: {error}") from None
     for letter in "bh":
         if letter not in axes:
-            x, axes = x[None], letter + axes
-    return x.transpose([axes.index(letter) for letter in "bhtd"])
+            y, axes = y[None], letter + axes
+    return y.transpose([axes.index(letter) for letter in "bhtd"])

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import decimal
 import operator
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
+
+import numpy as np
 
 from rope_ref.errors import FrequencyCountError, FrequencyValueError
 
@@ -30,7 +32,7 @@ _DIGITS = 80
 _GUARD = 20
 
 
-class FrequencyRule(Protocol):
+class FrequencyRule(Hashable, Protocol):
     """What every frequency rule offers. Rules are immutable and hashable."""
 
     @property
@@ -89,7 +91,7 @@ class PowerLaw:
 
     def theta(self, rotary_dim: int) -> tuple[float, ...]:
         """theta_i of each pair, the real number rounded once to float64."""
-        return tuple(float(theta) for theta in _power_law(self.base, rotary_dim, _DIGITS))
+        return _rounded(_power_law(self.base, rotary_dim, _DIGITS))
 
     def rational_turns(self, rotary_dim: int) -> tuple[Fraction | None, ...]:
         """None for each pair: theta_i is algebraic, so theta_i / 2 pi is irrational."""
@@ -98,7 +100,7 @@ class PowerLaw:
     def scaled_turns(self, rotary_dim: int, bits: int) -> tuple[int, ...]:
         """theta_i / 2 pi in units of 2**-bits, to within one unit."""
         # A base below 1 makes theta large: its digits before the point must be kept too.
-        whole = max(0, -Decimal(float(self.base)).adjusted())
+        whole = _whole_digits(_power_law(self.base, rotary_dim, _DIGITS))
         return tuple(_scaled(_power_law(self.base, rotary_dim, _digits(bits) + whole), bits))
 
 
@@ -142,7 +144,9 @@ class Given:
         name = "turns" if values is None else "values"
         call = f"Given({name}=..., amplitude={amplitude!r})"
         given = turns if values is None else values
-        exact = tuple(_exact(v, call, f"{name}[{i}]") for i, v in enumerate(given or ()))
+        if not isinstance(given, Iterable):
+            raise FrequencyValueError(f"{call}: {name} must be a sequence, one per pair")
+        exact = tuple(_exact(v, call, f"{name}[{i}]") for i, v in enumerate(given))
         scale = _exact(amplitude, call, "amplitude")
         if scale <= 0:
             raise FrequencyValueError(f"{call}: amplitude must be positive; leave it out for 1")
@@ -154,9 +158,9 @@ class Given:
         """theta_i of each pair, rounded once to float64."""
         self._count(rotary_dim)
         if self.values is not None:
-            return tuple(float(value) for value in self.values)
+            return _rounded(self.values)
         two_pi = Fraction(2 * pi_fixed_point(400), 2**400)
-        return tuple(float(turns * two_pi) for turns in self.turns or ())
+        return _rounded(turns * two_pi for turns in self.turns or ())
 
     def rational_turns(self, rotary_dim: int) -> tuple[Fraction | None, ...]:
         """The turns given; from radians, only 0 is a rational number of turns."""
@@ -188,6 +192,8 @@ class Given:
 @lru_cache(maxsize=64)
 def _power_law(base: Real, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
     """base**(-2i/R) with `digits` correct digits: one power, then a running product."""
+    if rotary_dim == 0:
+        return ()
     context = _context(digits + _GUARD)
     ratio = context.exp(
         context.divide(
@@ -197,18 +203,37 @@ def _power_law(base: Real, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
     ladder = [Decimal(1)]
     for _ in range(rotary_dim // 2 - 1):
         ladder.append(context.multiply(ladder[-1], ratio))
-    return tuple(ladder[: rotary_dim // 2])
+    return tuple(ladder)
 
 
 def _scaled(thetas: Iterable[Decimal], bits: int) -> list[int]:
     """Theta in radians to turns in units of 2**-bits."""
     thetas = list(thetas)
-    whole = max((theta.adjusted() for theta in thetas if theta), default=0)
-    context = _context(_digits(bits) + max(0, whole) + _GUARD)
-    pi_bits = bits + 4 * max(0, whole) + 16
+    whole = _whole_digits(thetas)
+    context = _context(_digits(bits) + whole + _GUARD)
+    pi_bits = bits + 4 * whole + 16
     pi = context.divide(Decimal(pi_fixed_point(pi_bits)), Decimal(2**pi_bits))
     unit = context.divide(Decimal(2**bits), context.multiply(Decimal(2), pi))
-    return [int(context.multiply(theta, unit).to_integral_value()) for theta in thetas]
+    return [int(context.to_integral_value(context.multiply(theta, unit))) for theta in thetas]
+
+
+def _whole_digits(thetas: Iterable[Decimal]) -> int:
+    """Decimal digits before the point of the largest theta."""
+    return max((1 + theta.adjusted() for theta in thetas if theta >= 1), default=0)
+
+
+def _rounded(thetas: Iterable[Fraction | Decimal]) -> tuple[float, ...]:
+    """Each theta rounded once to float64."""
+    rounded = []
+    for i, theta in enumerate(thetas):
+        try:
+            rounded.append(float(Fraction(theta)))
+        except OverflowError:
+            raise FrequencyValueError(
+                f"theta() of pair {i}: the frequency is beyond the largest float64; "
+                "give smaller turns, or a base nearer to 1"
+            ) from None
+    return tuple(rounded)
 
 
 @lru_cache(maxsize=16)
@@ -252,13 +277,16 @@ def _decimal(value: Real, context: decimal.Context) -> Decimal:
 def _exact(value: object, call: str, name: str) -> Fraction:
     """A parameter as the rational number it is."""
     try:
-        if isinstance(value, bool | str | bytes):
+        if isinstance(value, bool | np.bool_ | str | bytes):
             raise TypeError
         if isinstance(value, int | float | Fraction | Decimal):
-            return Fraction(value)
-        if hasattr(value, "__index__"):  # NumPy's integers
-            return Fraction(operator.index(value))
-        return Fraction(float(value))  # type: ignore[arg-type]  # NumPy's floats
+            exact = Fraction(value)
+        elif hasattr(value, "__index__"):  # NumPy's integers
+            exact = Fraction(operator.index(value))
+        else:
+            exact = Fraction(float(value))  # type: ignore[arg-type]  # NumPy's floats
+        float(exact)  # overflows beyond the largest float64
+        return exact
     except (TypeError, ValueError, OverflowError):
         raise FrequencyValueError(
             f"{call}: {name} must be a finite real number, got {value!r}"

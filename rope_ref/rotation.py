@@ -17,13 +17,12 @@ from rope_ref.errors import (
     AxesError,
     DtypeError,
     LayoutError,
-    OddRotaryDimError,
     PositionShapeError,
     RotaryDimRangeError,
     ShapeError,
     TableShapeError,
 )
-from rope_ref.sincos import cos_sin, cos_sin_parts, is_small_float, two_product, two_sum
+from rope_ref.sincos import cos_sin, cos_sin_parts, is_real, two_product, two_sum
 from rope_ref.spec import LAYOUTS, Layout, RopeSpec
 
 __all__ = [
@@ -38,6 +37,8 @@ __all__ = [
 ]
 
 Array = npt.NDArray[np.float64]
+
+_LARGE, _SMALL, _UNIT = (float.fromhex(h) for h in ("0x1p500", "0x1p-400", "0x1p600"))
 
 
 def apply_rope(x: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, *, axes: str) -> Array:
@@ -191,14 +192,25 @@ def apply_rope_complex(
     return out
 
 
-def rotation_matrix(position: float, spec: RopeSpec) -> Array:
+def rotation_matrix(position: npt.ArrayLike, spec: RopeSpec) -> Array:
     """Return the (D, D) matrix M with ``apply_rope(x) = M x`` at one position.
+
+    Parameters
+    ----------
+    position
+        One number; one per position axis for a spec with ``pair_axes``.
+    spec
+        The RoPE.
+
+    Returns
+    -------
+    matrix
+        float64 of shape (D, D).
 
     Raises
     ------
     PositionShapeError
-        If `position` is not a single position (one per position axis for a spec with
-        ``pair_axes``); and the errors of `cos_sin`.
+        If `position` is not a single position; and the errors of `cos_sin`.
     """
     p = np.asarray(position)
     if p.ndim != (0 if spec.pair_axes is None else 1):
@@ -218,8 +230,9 @@ def apply_rope_parts(
     """`apply_rope` as ``(y, y_low)``: y and what its own rounding took from it.
 
     ``y + y_low``, as real numbers, is within about 2**-56 of A hypot(u, v) of the true
-    value. For judging float64 results, so that the reference's rounding plays no part.
-    Parameters and errors are those of `apply_rope`.
+    value, as far as the spacing of subnormal numbers allows. For judging float64 results,
+    so that the reference's rounding plays no part. Parameters and errors are those of
+    `apply_rope`.
     """
     x, positions = _checked(x, positions, spec, axes, "apply_rope_parts")
     (cos, cos_low), (sin, sin_low) = (
@@ -228,6 +241,10 @@ def apply_rope_parts(
     high, low = x.copy(), np.zeros_like(x)
     last = _move_channels_last(x, axes)
     u, v = (last[..., channels] for channels in pair_channels(spec))
+    # Error-free products need room above and below: move large and small pairs, exactly.
+    size = np.maximum(np.abs(u), np.abs(v))
+    unit = np.where(size > _LARGE, _UNIT, np.where(size < _SMALL, 1.0 / _UNIT, 1.0))
+    u, v = u / unit, v / unit
     first, second = pair_channels(spec, output=True)
     for channels, a, a_low, b, b_low in (
         (first, cos, cos_low, -sin, -sin_low),
@@ -237,13 +254,27 @@ def apply_rope_parts(
         vb, vb_low = two_product(v, b)
         total, total_low = two_sum(ua, vb)
         rest = total_low + (ua_low + vb_low + (u * a_low + v * b_low))
-        _move_channels_last(high, axes)[..., channels] = total + rest
-        _move_channels_last(low, axes)[..., channels] = rest - ((total + rest) - total)
+        result = total + rest
+        _move_channels_last(high, axes)[..., channels] = result * unit
+        _move_channels_last(low, axes)[..., channels] = (rest - (result - total)) * unit
     return high, low
 
 
 def pair_channels(spec: RopeSpec, *, output: bool = False) -> npt.NDArray[np.int64]:
-    """Return the two channels of each pair, shape (2, R/2), as read or (`output`) as written."""
+    """Return the two channels of each pair.
+
+    Parameters
+    ----------
+    spec
+        The RoPE.
+    output
+        The channels that a pair is written to, not those it is read from.
+
+    Returns
+    -------
+    channels
+        int64 of shape (2, R/2): the first channel of each pair, then the second.
+    """
     layout = spec.output_layout if output else spec.layout
     return _channels(layout, spec.rotary_dim // 2, spec.rotary_start)
 
@@ -317,8 +348,8 @@ def _checked(
     check_axes(axes, x.ndim, call, x.shape)
     if x.shape[axes.index("d")] != spec.head_dim:
         raise ShapeError(
-            f"{call}: axis 'd' of x has length {x.shape[axes.index('d')]} (x has shape {x.shape}), but "
-            f"spec.head_dim is {spec.head_dim}; check axes, or make a spec with that head_dim"
+            f"{call}: axis 'd' of x has length {x.shape[axes.index('d')]} (x has shape {x.shape}), "
+            f"but spec.head_dim is {spec.head_dim}; check axes, or make a spec with that head_dim"
         )
     p = np.asarray(positions)
     lead = () if spec.pair_axes is None else (max(spec.pair_axes) + 1,)
@@ -354,8 +385,8 @@ def check_axes(axes: str, ndim: int, call: str, shape: tuple[int, ...]) -> None:
     known = isinstance(axes, str) and set(axes) <= set("bthd") and len(set(axes)) == len(axes)
     if not known or not {"t", "d"} <= set(axes):
         raise AxesError(
-            f"{call}: axes must order the letters b (batch), t (token), h (head), d (channel), each at "
-            "most once, t and d always; for example 'bthd'"
+            f"{call}: axes must order the letters b (batch), t (token), h (head), d (channel), "
+            "each at most once, t and d always; for example 'bthd'"
         )
     if len(axes) != ndim:
         raise AxesError(
@@ -365,12 +396,11 @@ def check_axes(axes: str, ndim: int, call: str, shape: tuple[int, ...]) -> None:
 
 
 def as_real(x: npt.ArrayLike, call: str, name: str) -> Array:
-    """An array as float64, of any dtype whose every value float64 represents."""
+    """An array as float64 (integers beyond 2**53 are rounded to it)."""
     array = np.asarray(x)
-    numbers = array.dtype.kind in "iuf" or is_small_float(array.dtype)
-    if not numbers or not np.can_cast(array.dtype, np.float64):
+    if not is_real(array.dtype):
         raise DtypeError(
-            f"{call}: {name} must hold real numbers that float64 represents, got dtype {array.dtype}; "
-            f"convert it first, for example {name}.astype('float64')"
+            f"{call}: {name} must hold real numbers that float64 represents, got dtype "
+            f"{array.dtype}; convert it first, for example {name}.astype('float64')"
         )
-    return array.astype(np.float64)
+    return array.astype(np.float64, copy=False)

@@ -72,7 +72,8 @@ def cos_sin(positions: npt.ArrayLike, spec: RopeSpec, *, unit: bool = False) -> 
     -------
     cos, sin
         float64 arrays of shape ``positions.shape + (R/2,)``. For integer positions
-        each entry is within 0.8 ulp of the real number, for others within 1 ulp.
+        each entry is within 0.8 ulp of the real number, for others within 1 ulp. (A
+        subnormal cos or sin has few bits, and an amplitude does not bring them back.)
 
     Raises
     ------
@@ -131,10 +132,10 @@ def as_positions(positions: npt.ArrayLike, call: str) -> npt.NDArray[np.int64] |
         if flat and all(isinstance(v, int) for v in flat):
             largest = max(flat, key=abs)
             raise PositionRangeError(_too_large(call, largest))
-    if p.dtype.kind not in "iuf" and not is_small_float(p.dtype):
+    if not is_real(p.dtype):
         raise PositionDtypeError(
-            f"{call}: positions must be integers or real numbers, got dtype {p.dtype}; "
-            "for tokens numbered from 0 pass numpy.arange(T)"
+            f"{call}: positions must be integers or real numbers that float64 represents, got "
+            f"dtype {p.dtype}; for tokens numbered from 0 pass numpy.arange(T)"
         )
     if p.dtype.kind not in "iu":
         p = p.astype(np.float64)
@@ -156,9 +157,12 @@ def _too_large(call: str, position: object) -> str:
     )
 
 
-def is_small_float(dtype: np.dtype[np.generic]) -> bool:
-    """Whether this is a registered float type such as bfloat16, whose kind NumPy calls 'V'."""
-    return dtype.kind == "V" and dtype.names is None and np.can_cast(dtype, np.float64)
+def is_real(dtype: np.dtype[np.generic]) -> bool:
+    """Whether this is a dtype of integers, or of floats that float64 represents.
+
+    NumPy calls the kind of registered float types such as bfloat16 'V'.
+    """
+    return dtype.kind in "iufV" and dtype.names is None and np.can_cast(dtype, np.float64)
 
 
 def _table(p: npt.NDArray[np.int64] | Array, spec: RopeSpec, unit: bool) -> Array:
@@ -171,12 +175,11 @@ def _table(p: npt.NDArray[np.int64] | Array, spec: RopeSpec, unit: bool) -> Arra
         if amplitude != 1:
             cos, cos_low = _scale(cos, cos_low, amplitude)
             sin, sin_low = _scale(sin, sin_low, amplitude)
-        where: object = (rows, columns)
-        if not isinstance(rows, slice) and not isinstance(columns, slice):
-            where = (rows[:, None], columns)
         signs = sign[rows]
+        if not isinstance(rows, slice) and not isinstance(columns, slice):
+            rows = rows[:, None]  # the block of these rows and columns, not a list of elements
         for part, values in zip(out, (cos, cos_low, signs * sin, signs * sin_low), strict=True):
-            part[where] = values
+            part[rows, columns] = values
     return out
 
 
@@ -240,8 +243,8 @@ def _rotate_quarters(
 ) -> tuple[Array, Array, Array, Array]:
     """Turn a point on the circle on by 0, 1, 2 or 3 quarter turns."""
     odd = (quarter & 1).astype(np.bool_)
-    cos_sign = 1.0 - ((quarter + 1) & 2)  # + - - +
-    sin_sign = 1.0 - (quarter & 2)  # + + - -
+    cos_sign = (1 - ((quarter + 1) & 2)).astype(np.float64)  # + - - +
+    sin_sign = (1 - (quarter & 2)).astype(np.float64)  # + + - -
     return (
         cos_sign * np.where(odd, sin, cos),
         cos_sign * np.where(odd, sin_low, cos_low),
@@ -252,18 +255,29 @@ def _rotate_quarters(
 
 def _scale(high: Array, low: Array, factor: Fraction) -> tuple[Array, Array]:
     """``(high + low) * factor`` as a sum of two, the factor exact."""
-    f = float(factor)
-    f_low = float(factor - Fraction(f))
-    product, error = two_product(high, np.float64(f))
-    return _fast_two_sum(product, error + (low * f + high * f_low))
+    # The power of two in the factor comes last: a huge one would overflow two_product.
+    unit = np.ldexp(1.0, np.frexp(float(factor))[1] - 1)
+    f = float(factor / Fraction(unit))
+    f_low = float(factor / Fraction(unit) - Fraction(f))
+    product, error = two_product(high, np.array(f))
+    total, rest = _fast_two_sum(product, error + (low * f + high * f_low))
+    return total * unit, rest * unit
 
 
-def two_product(a: Array, b: Array | np.float64) -> tuple[Array, Array]:
-    """``a * b`` rounded, and its rounding error (Dekker)."""
+def two_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """``a * b`` rounded, and its rounding error (Dekker).
+
+    Needs magnitudes below 2**996, and products that are 0 or above 2**-969: the halves
+    and the error are float64 numbers too.
+    """
     product = a * b
-    t = a * _SPLIT
-    a1 = t - (t - a)
-    t = b * _SPLIT
-    b1 = t - (t - b)
-    a2, b2 = a - a1, b - b1
+    a1, a2 = _halves(a)
+    b1, b2 = _halves(b)
     return product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+def _halves(a: Array) -> tuple[Array, Array]:
+    """``a`` as a sum of 26 and 27 bits (Veltkamp)."""
+    t = a * _SPLIT
+    high = t - (t - a)
+    return high, a - high

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Literal
@@ -92,13 +92,14 @@ class RopeSpec:
             )
         if width < 0 or start < 0 or start + width > head_dim:
             raise RotaryDimRangeError(
-                f"{call}: channels {start} to {start + width} (rotary_start={start}, rotary_dim={width}) "
-                f"do not lie inside a head of {head_dim}; rotary_dim must be between 0 and "
-                f"head_dim - rotary_start = {head_dim - start}"
+                f"{call}: channels {start} to {start + width} (rotary_start={start}, "
+                f"rotary_dim={width}) do not lie inside a head of {head_dim}; rotary_dim must be "
+                f"between 0 and head_dim - rotary_start = {head_dim - start}"
             )
         if self.direction not in (1, -1):
             raise LayoutError(
-                f"{call}: direction={self.direction!r} must be 1 (counter-clockwise) or -1 (clockwise)"
+                f"{call}: direction={self.direction!r} must be 1 (counter-clockwise) or "
+                "-1 (clockwise)"
             )
         missing = [
             name
@@ -141,8 +142,8 @@ def _layout(value: object, call: str, name: str) -> Layout:
         if value == layout:
             return layout
     raise LayoutError(
-        f"{call}: {name}={value!r} must be 'interleaved' (pair i is channels 2i and 2i+1, as in the "
-        "paper and GPT-J) or 'half' (channels i and i + R/2, as in Llama and GPT-NeoX)"
+        f"{call}: {name}={value!r} must be 'interleaved' (pair i is channels 2i and 2i+1, as in "
+        "the paper and GPT-J) or 'half' (channels i and i + R/2, as in Llama and GPT-NeoX)"
     )
 
 
@@ -152,9 +153,11 @@ def _integer(value: object, call: str, name: str) -> int:
     return operator.index(value)
 
 
-def _pair_axes(value: Sequence[int] | None, pairs: int, call: str) -> tuple[int, ...] | None:
+def _pair_axes(value: object, pairs: int, call: str) -> tuple[int, ...] | None:
     if value is None:
         return None
+    if not isinstance(value, Iterable):
+        raise SpecError(f"{call}: pair_axes must be a sequence, one axis per pair, got {value!r}")
     axes = tuple(_integer(axis, call, f"pair_axes[{i}]") for i, axis in enumerate(value))
     if len(axes) != pairs or any(axis < 0 for axis in axes) or not axes:
         raise PairAxesError(

@@ -47,7 +47,7 @@ _LIMBS = 6  # 32-bit limbs of t modulo one turn; the product uses 4 or 5 of them
 _LOW32 = np.uint64(0xFFFF_FFFF)
 _SHIFT32 = np.uint64(32)
 
-_2_28, _2_54, _2_64, _2_128 = (float.fromhex(f"0x1p-{n}") for n in (28, 54, 64, 128))
+_2_28, _2_54, _2_64, _2_128 = (np.float64(float.fromhex(f"0x1p-{n}")) for n in (28, 54, 64, 128))
 
 # 2 pi = P1 + P2 + P3; P1 and P2 have 26 bits, so their products with 27 bits are exact.
 _TWO_PI = Fraction(2 * pi_fixed_point(256), 2**256)
@@ -148,10 +148,10 @@ class Ladder:
         """Angles of integer positions, all below 2**32 or (``wide``) below 2**53."""
         position = p.astype(np.uint64)[:, None]
         if wide:
-            # p = high * 2**32 + low; multiplying t by 2**32 modulo a turn drops a limb.
-            low = _multiply(position & _LOW32, self._t[0:5])
-            high = _multiply(position >> _SHIFT32, self._t[1:6])
-            limbs = _add(low, high)
+            # p = upper * 2**32 + lower; multiplying t by 2**32 modulo a turn drops a limb.
+            lower = _multiply(position & _LOW32, self._t[0:5])
+            upper = _multiply(position >> _SHIFT32, self._t[1:6])
+            limbs = _add(lower, upper)
         else:
             limbs = _multiply(position, self._t[0:4])
         a = (limbs[0] << _SHIFT32) + (limbs[1] & _LOW32)  # upper 64 bits of the turn

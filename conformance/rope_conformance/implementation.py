@@ -2,12 +2,14 @@
 
 The smallest implementation is a function ``f(x, positions)``. A better one is a
 factory: a class, or a function whose first parameter is called ``spec``, that is called
-with a `RopeSpec` and returns an object with any of the surfaces
+with a `RopeSpec` (a class that takes no arguments: with none) and returns an object with
+any of the surfaces
 
     apply_rope(x, positions)      or the object is itself callable
     cos_sin(positions)            the table, one entry per pair
     theta()                       the frequencies
-    qkv(q, k, v, positions)       the three arrays of an attention layer
+    qkv(q, k, v, positions)       the three arrays of an attention layer; k and v may
+                                  have fewer heads than q
 
 What it claims to take is a `Claim`, as an attribute ``claim`` of the target. Inside its
 claim it answers for everything; outside, what happens is reported as a fact.
@@ -79,8 +81,6 @@ class Claim:
         Whether it takes arrays without tokens, and views that are not contiguous.
     in_place
         Whether it writes the result into x.
-    heads
-        The largest number of heads it takes.
     accepts
         For a factory: whether it can be made for a spec; a string says why not.
     """
@@ -136,8 +136,9 @@ class Implementation:
         self.target = target
         self.spec = spec
         self.name = name or target_name(target)
-        self.is_factory = is_factory(target)
-        made = self._make(target, spec) if self.is_factory else target
+        made = self._make(target, spec) if is_factory(target) else target
+        # A class that takes no spec is one RoPE, however often it is made.
+        self.is_factory = is_factory(target) and _takes_one(target)
         self._made = made
         own = getattr(made, "claim", None) or getattr(target, "claim", None)
         self.claims_itself = own is not None
@@ -157,7 +158,7 @@ class Implementation:
         if answer is not True:
             raise Unsupported(answer if isinstance(answer, str) else "its claim excludes this spec")
         try:
-            return target(spec)
+            return target(spec) if _takes_one(target) else target()
         except Unsupported:
             raise
         except Exception as error:
@@ -203,6 +204,17 @@ def is_factory(target: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return first == "spec"
+
+
+def _takes_one(factory: Any) -> bool:
+    """Whether a factory can be called with a spec; a class may well do one RoPE only."""
+    try:
+        inspect.signature(factory).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # no signature to look at
+        return True
+    return True
 
 
 def load_target(text: str) -> Any:

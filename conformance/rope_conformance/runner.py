@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import platform
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, fields, replace
 from typing import Any
 
@@ -120,7 +121,8 @@ def check(
                 found |= trial.facts
                 if progress is not None:
                     progress(result)
-        report.facts += discover_facts(implementation, found, checks)
+        if any(r.verdict == "passed" for r in report.results):
+            report.facts += discover_facts(implementation, found, checks)
     except KeyboardInterrupt:
         report.interrupted = True
     position, ends = meter.horizon(HORIZON)
@@ -273,7 +275,8 @@ def _generated(
             raise
 
     try:
-        search()
+        with _no_strange_numbers():
+            search()
     except (CheckFailure, TargetRaised, _Enough):
         pass
     except hypothesis.errors.HypothesisException as error:
@@ -282,6 +285,26 @@ def _generated(
             raise
         trial.notes.append(f"the failure did not repeat every time ({type(error).__name__})")
     return min(found, key=lambda f: _size(f[0])) if found else None
+
+
+@contextlib.contextmanager
+def _no_strange_numbers() -> Iterator[None]:
+    """Keep Hypothesis from trying numbers that it finds in the source of loaded modules.
+
+    With them the inputs of a seed would depend on what else the process has loaded, and
+    what was found would be stored in a folder of the caller's. There is no setting for it.
+    """
+    from hypothesis.internal.conjecture import providers
+
+    ours = {"_get_local_constants": lambda: providers.Constants(), "CONSTANTS_CACHE": {}}
+    theirs = {name: getattr(providers, name) for name in ours if hasattr(providers, name)}
+    for name in theirs:
+        setattr(providers, name, ours[name])
+    try:
+        yield
+    finally:
+        for name, value in theirs.items():
+            setattr(providers, name, value)
 
 
 def _size(case: Case) -> tuple[Any, ...]:
@@ -346,22 +369,29 @@ def assert_check(each: Check, target: Any, **options: Any) -> None:
     """
     import pytest
 
+    __tracebackhide__ = True  # the message says all; how it was found is of no interest
     report = check(target, only=[each.name], **options)
     for result in report.results:
-        if result.failure is not None:
-            failure = result.failure
-            lines = [
-                f"{result.clause}: {result.sentence}",
-                failure.message,
-                f"input: {failure.case}",
-            ]
-            if failure.cause:
-                lines.append(f"likely cause: {failure.cause}")
-            raise AssertionError("\n".join(lines))
-        if result.verdict == "not run":
-            raise AssertionError(f"{result.clause} was not run: {result.reason}")
+        if (text := failure_text(result)) is not None:
+            raise AssertionError(text)
     if all(r.verdict in ("not claimed", "unsupported") for r in report.results):
         pytest.skip(f"{report.results[0].verdict}: {report.results[0].reason}")
+
+
+def failure_text(result: Result) -> str | None:
+    """What a test that fails should say; None where there is nothing to fail for."""
+    if result.verdict == "not run":
+        return f"{result.clause} was not run: {result.reason}"
+    failure = result.failure
+    if failure is None:
+        return None
+    lines = [f"{result.clause}: {result.sentence}", failure.message]
+    if failure.cause:
+        lines.append(f"likely cause: {failure.cause}")
+    lines.append(f"input: {failure.case}")
+    if failure.reproduce:
+        lines.append(f"again: {failure.reproduce}")
+    return "\n".join(lines)
 
 
 def parametrize_with_checks(targets: Iterable[Any], **options: Any) -> Any:

@@ -58,16 +58,18 @@ def channels(trial: Trial, case: Case) -> None:
 
 
 @VALUES.check(
-    fixed=lambda trial: [c for c in numeric_fixed(trial)[:5] if c.values == "normal"],
+    fixed=lambda trial: [c for c in numeric_fixed(trial)[:6] if c.values == "normal"],
     kills=["rotates_v"],
     minimum=2,
 )
 def values(trial: Trial, case: Case) -> None:
     """Hand q, k and v over; v must come back as it was."""
     positions = case.position_array()
+    # Grouped heads where the number of heads allows.
+    shared = case.heads // 4 if case.heads % 4 == 0 else case.heads
     q, k, v = (
-        Case(case.batch, case.tokens, case.heads, case.positions, seed=case.seed + n)
-        for n in range(3)
+        replace(case, heads=heads, seed=case.seed + n)
+        for n, heads in enumerate((case.heads, shared, shared))
     )
     native = [trial.to_claimed_axes(trial.x(c)) for c in (q, k, v)]
     v_before = native[2].copy()
