@@ -9,8 +9,8 @@ code.
 For one pair with inputs (u, v), ``r = A hypot(u, v)``, position p and frequency theta_i::
 
     residual = max(|y_u - want_u|, |y_v - want_v|) / (u_out r)
-    bound    = a (1 + u_out) + k u_calc / u_out + m_i |p| theta_i u_phase / u_out
-               + n tiny / (u_out r)
+    bound    = a (1 + u_out) + k u_calc / u_out + gamma_i |p| theta_i / u_out
+               + n tiny / (u_out r),     gamma_i = m_i u_phase / (1 - m_i u_phase)
 
 The ratio ``residual / bound`` is at most 1 for every implementation that keeps its
 profile. Where the bound allows errors beyond 1/16 of r, a sample decides nothing and is
@@ -51,8 +51,11 @@ _FORMATS = {
     "bfloat16": (8, -133),
 }
 
-# Roundings of the frequency that ln(b) amplifies, by recipe.
-_LOG_ROUNDINGS = {"rounded": 0, "power": 1, "exp": 2, "exp-single": 4}
+# m_i = (first number) + (second) x (2i/R) |ln b|, by recipe: pow is taken to be right to one
+# ulp, exp to three (NumPy documents 2.52 for float32), log of the base to one.
+_RECIPES = {"rounded": (4, 0), "power": (4, 1), "exp": (7, 2), "exp-single": (7, 4)}
+
+_SQRT2 = math.sqrt(2)
 
 DECISIVE = 1 / 16  # an error bound above this share of r decides nothing
 
@@ -117,8 +120,13 @@ class Profile:
             return np.full(i.size, 4.0)
         if self.recipe == "product":
             return 4.0 + 3.0 * i
-        logarithm = abs(math.log(spec.frequencies.base))
-        return 4.0 + _LOG_ROUNDINGS[self.recipe] * (2 * i / max(spec.rotary_dim, 1)) * logarithm
+        base = spec.frequencies.base
+        unamplified, amplified = _RECIPES[self.recipe]
+        exponent = 2 * i / max(spec.rotary_dim, 1)
+        m = unamplified + amplified * exponent * abs(math.log(base))
+        with np.errstate(over="ignore"):
+            base_is_rounded = float(np.dtype(self.phase).type(float(base))) != base
+        return m + exponent if base_is_rounded else m
 
 
 PROFILES = (
@@ -179,7 +187,13 @@ def profile_named(name: str) -> Profile:
 
 
 def bound(
-    profile: Profile, spec: RopeSpec, positions: npt.ArrayLike, dtype: str, r: npt.ArrayLike
+    profile: Profile,
+    spec: RopeSpec,
+    positions: npt.ArrayLike,
+    dtype: str,
+    r: npt.ArrayLike,
+    *,
+    norm: bool = False,
 ) -> Array:
     """Return the largest residual an implementation of `profile` can show.
 
@@ -193,6 +207,9 @@ def bound(
         The output type.
     r
         A hypot(u, v) of each pair, of a shape that broadcasts with S + (R/2,).
+    norm
+        Bound the length of a pair's error instead of its larger component. Only the two
+        products round the components apart: their share alone grows, by sqrt 2.
 
     Returns
     -------
@@ -201,18 +218,25 @@ def bound(
         profile.
     """
     p = np.abs(np.asarray(positions, dtype=np.float64))[..., None]
-    u_out, calculation = unit_roundoff(dtype), profile.calculation(dtype)
-    k = 2 * profile.trig_ulps + 2 + (0 if spec.frequencies.amplitude == 1 else 2)
+    calculation = profile.calculation(dtype)
+    u_out, u_calc = unit_roundoff(dtype), unit_roundoff(calculation)
+    a: float = profile.output_roundings
+    k: float = 2 * profile.trig_ulps + 2 + (0 if spec.frequencies.amplitude == 1 else 2)
+    n: float = 1 if profile.wide_products and calculation != dtype else 3
+    least = tiny(dtype)
+    if u_calc > u_out:  # the data itself is rounded to the narrower type
+        k, n, least = k + 1, 5, tiny(calculation)
+    if norm:
+        a += 0 if profile.wide_products else _SQRT2 - 1
+        k, n = k + _SQRT2 - 1, n * _SQRT2
     m = profile.amplification(spec) + np.zeros_like(p)
     if profile.phase == "float32":
-        m = m + (p > 2**24)  # the position itself is rounded
+        m = m + (p != p.astype(np.float32))  # the position itself is rounded
     u_phase = 0.0 if profile.phase is None else unit_roundoff(profile.phase)
-    n = 1 if profile.wide_products and calculation != dtype else 3
+    phase = m * u_phase / (1 - m * u_phase) * p * np.abs(spec.theta()) / u_out
     with np.errstate(divide="ignore", over="ignore"):
-        underflow = n * tiny(dtype) / (u_out * np.asarray(r, dtype=np.float64))
-    roundings = profile.output_roundings * (1 + u_out) + k * unit_roundoff(calculation) / u_out
-    phase = m * p * np.abs(spec.theta()) * (u_phase / u_out)
-    total = roundings + phase + underflow
+        underflow = n * least / (u_out * np.asarray(r, dtype=np.float64))
+    total = a * (1 + u_out) + k * u_calc / u_out + phase + underflow
     return np.where(p >= profile.position_limit, np.inf, total)
 
 
