@@ -75,7 +75,7 @@ def _wrong_numbers(trial: Trial) -> str | None:
     chosen += [p for p in (-1, -2, -7, -100) if p >= low]
     chosen += [0.5, 1.75, 10.25] if "real" in claim.position_kinds else []
     case = standard_case(trial, chosen)
-    p = case.position_array()
+    p = trial.positions(case)
     y = trial.apply(angles_probe(trial, case), p)
     first, second = pairs(trial, y, output=True)[:, 0, :, 0]
     seen = (first + 1j * second) / float(spec.frequencies.amplitude)
@@ -240,7 +240,7 @@ def _wrong_axes(trial: Trial) -> str | None:
     case = Case(2, 4, 3, (3, 1, 0, 2), seed=5)
     if trial.cut(case) != case or not {"t", "bt"} & set(trial.claim.position_forms):
         return None
-    x, p = trial.x(case), case.position_array()
+    x, p = trial.x(case), trial.positions(case)
     y = np.asarray(trial.apply(x, p), np.float64)
     own = np.asarray(x, np.float64)
     rows = np.broadcast_to(own[:1], own.shape)

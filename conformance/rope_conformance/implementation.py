@@ -6,6 +6,8 @@ with a `RopeSpec` (a class that takes no arguments: with none) and returns an ob
 any of the surfaces
 
     apply_rope(x, positions)      or the object is itself callable
+    apply_cos_sin(x, cos, sin)    a table consumer: the tables, one entry per pair and of
+                                  shape (T, R/2), are given by the caller
     cos_sin(positions)            the table, one entry per pair
     theta()                       the frequencies
     qkv(q, k, v, positions)       the three arrays of an attention layer; k and v may
@@ -40,7 +42,8 @@ __all__ = [
 ]
 
 ENTRY_POINTS = "rope_conformance.implementations"
-SURFACES = ("apply", "theta", "table", "qkv")
+SURFACES = ("apply", "rotate", "apply or rotate", "theta", "table", "qkv")
+_METHODS = {"rotate": "apply_cos_sin", "table": "cos_sin"}
 
 PositionForm = Literal["none", "t", "bt", "offset"]
 PositionKind = Literal["integer", "real"]
@@ -65,6 +68,9 @@ class Claim:
     ----------
     axes
         The order of x's axes as letters.
+    namespace
+        Whose arrays it takes and returns: ``numpy``, ``strict``, ``torch``, ``jax`` or
+        ``cupy``.
     position_forms
         ``t``: an array (T,); ``bt``: (B, T); ``offset``: one integer, the position of the
         first token; ``none``: no positions, always 0 to T - 1.
@@ -72,8 +78,11 @@ class Claim:
         Smallest and largest position.
     position_kinds
         ``integer``, and ``real`` if it takes fractions.
-    dtypes
-        The types of data it takes and returns.
+    dtypes, devices
+        The types of data it takes and returns, and where it does.
+    table_dtype
+        For the surface `rotate`: the type its tables come in; None stands for ``float64``
+        with float64 data and ``float32`` otherwise.
     profile
         Its accuracy, by name; None stands for ``float64`` on float64 data and
         ``float32`` otherwise.
@@ -86,10 +95,13 @@ class Claim:
     """
 
     axes: str = "bthd"
+    namespace: str = "numpy"
     position_forms: tuple[PositionForm, ...] = ("t",)
     position_range: tuple[int, int] = (0, 2**20)
     position_kinds: tuple[PositionKind, ...] = ("integer",)
     dtypes: tuple[str, ...] = ("float32",)
+    devices: tuple[str, ...] = ("cpu",)
+    table_dtype: str | None = None
     profile: str | None = None
     empty: bool = False
     strided: bool = False
@@ -144,10 +156,11 @@ class Implementation:
         self.claims_itself = own is not None
         self.claim: Claim = claim or own or Claim()
         self._apply = getattr(made, "apply_rope", None) or (made if callable(made) else None)
-        if self._apply is None:
+        if self._apply is None and not self.has("rotate"):
             raise TargetError(
                 f"{self.name} is a {type(target).__name__} that is neither callable as "
-                "f(x, positions) nor has a method apply_rope(x, positions)"
+                "f(x, positions) nor has a method apply_rope(x, positions) or "
+                "apply_cos_sin(x, cos, sin)"
             )
         self.calls = 0
         self.first_call: tuple[Any, Any] | None = None
@@ -169,28 +182,29 @@ class Implementation:
     def has(self, surface: str) -> bool:
         """Whether a surface exists."""
         if surface == "apply":
-            return True
-        return callable(getattr(self._made, {"table": "cos_sin"}.get(surface, surface), None))
+            return self._apply is not None
+        if surface == "apply or rotate":
+            return self.has("apply") or self.has("rotate")
+        return callable(getattr(self._made, _METHODS.get(surface, surface), None))
 
     def remade(self, spec: RopeSpec) -> Implementation:
         """The same target for another spec; a callable is used as it is."""
         return Implementation(self.target, spec, self.claim, self.name)
 
-    def apply(self, *arguments: Any) -> Any:
-        """Call the target as the form of its positions wants it."""
+    def call(self, surface: str, *arguments: Any) -> Any:
+        """Call a surface. The very first call and its result are kept."""
         self.calls += 1
-        assert self._apply is not None
-        if self.first_call is not None:
-            return self._apply(*arguments)
+        if surface == "apply":
+            function = self._apply
+            assert function is not None
+        else:
+            function = getattr(self._made, _METHODS.get(surface, surface))
+        if self.first_call is not None or surface not in ("apply", "rotate"):
+            return function(*arguments)
         before = copy.deepcopy(arguments)
-        result = self._apply(*arguments)
+        result = function(*arguments)
         self.first_call = (before, copy.deepcopy(result))
         return result
-
-    def surface(self, name: str, *arguments: Any) -> Any:
-        """Call another surface by the name of its method."""
-        self.calls += 1
-        return getattr(self._made, name)(*arguments)
 
 
 def is_factory(target: Any) -> bool:

@@ -25,6 +25,8 @@ __all__ = ["Check", "Clause", "RegistryError", "all_checks", "all_clauses"]
 
 EDITION = "2026.1"
 
+EITHER = "apply or rotate"  # judged by rotating, whoever made the table
+
 
 class RegistryError(Exception):
     """A clause or check that the registry refuses."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import itertools
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -39,6 +40,7 @@ def check(
     *,
     spec: RopeSpec | None = None,
     axes: str | None = None,
+    namespace: str | None = None,
     dtype: str | None = None,
     profile: str | None = None,
     effort: str = "default",
@@ -59,7 +61,7 @@ def check(
     spec
         The RoPE it should be. Left out, the target's own ``spec``; without one, base
         10000 at 128 channels or another width that it takes, in whichever layout it has.
-    axes, dtype, profile
+    axes, namespace, dtype, profile
         Parts of its claim, where they differ from what it says itself.
     effort
         ``quick``, ``default`` or ``thorough``: how many inputs are generated.
@@ -84,6 +86,8 @@ def check(
     ------
     TargetError
         If no verdict is possible: the target is no implementation, or does not load.
+    NamespaceError
+        If the framework or the device it claims cannot be used here.
     ValueError
         If an argument names an effort, profile or clause that does not exist.
     """
@@ -92,7 +96,12 @@ def check(
     checks = _chosen(only)
     started = time.perf_counter()
     own = claim or getattr(target, "claim", None) or Claim()
-    changed = {"axes": axes, "dtypes": dtype and (dtype,), "profile": profile}
+    changed = {
+        "axes": axes,
+        "namespace": namespace,
+        "dtypes": dtype and (dtype,),
+        "profile": profile,
+    }
     full = replace(own, **{k: v for k, v in changed.items() if v is not None})
     if full.profile is not None:
         profile_named(full.profile)
@@ -112,15 +121,14 @@ def check(
     meter, outputs = Meter(), set()
     found: dict[str, str] = {}
     try:
-        for kind in full.dtypes:
-            for each in checks:
-                trial = Trial(implementation, kind, meter=meter)
-                result = run_check(each, trial, effort=effort, seed=seed, command=command)
-                report.results.append(result)
-                outputs |= trial.outputs
-                found |= trial.facts
-                if progress is not None:
-                    progress(result)
+        for device, kind, each in itertools.product(full.devices, full.dtypes, checks):
+            trial = Trial(implementation, kind, meter=meter, device=device)
+            result = run_check(each, trial, effort=effort, seed=seed, command=command)
+            report.results.append(result)
+            outputs |= trial.outputs
+            found |= trial.facts
+            if progress is not None:
+                progress(result)
         if any(r.verdict == "passed" for r in report.results):
             report.facts += discover_facts(implementation, found, checks)
     except KeyboardInterrupt:

@@ -95,8 +95,8 @@ THETA = Clause(
 def ladder(trial: Trial, case: Case) -> None:
     """Put (1, 0) into every pair: what comes out is its cos and sin."""
     x = angles_probe(trial, case)
-    y = trial.apply(x, case.position_array())
-    judgement = trial.judge(y, x, case.position_array())
+    y = trial.apply(x, trial.positions(case))
+    judgement = trial.judge(y, x, trial.positions(case))
     trial.demand(judgement, "a pair turns at another speed")
 
 
@@ -184,7 +184,7 @@ def widths(trial: Trial, case: Case) -> None:
     except Unsupported as reason:
         trial.notes.append(f"head_dim={head_dim}, rotary_dim={rotary_dim} unsupported: {reason}")
         return
-    at_width = Trial(other, trial.dtype, trial.profile)
+    at_width = Trial(other, trial.dtype, trial.profile, device=trial.device)
     try:
         oracle(at_width, case, f"wrong at head_dim={head_dim}, rotary_dim={rotary_dim}")
     finally:
@@ -199,7 +199,7 @@ def widths(trial: Trial, case: Case) -> None:
 )
 def theta(trial: Trial, case: Case) -> None:
     """Compare theta() with the real numbers."""
-    got = np.asarray(trial.call("theta"), dtype=np.float64)
+    got = np.asarray(trial.host(trial.call("theta")), dtype=np.float64)
     want = trial.spec.theta()
     if got.shape != want.shape:
         raise CheckFailure(f"theta() has shape {got.shape}, expected {want.shape}, one per pair")

@@ -2,7 +2,7 @@
 
 from rope_conformance.identify import layout_in_words, read_map, visible_pairs
 from rope_conformance.inputs import Case
-from rope_conformance.registry import Clause
+from rope_conformance.registry import EITHER, Clause
 from rope_conformance.trial import CheckFailure, Trial
 
 LAYOUT = Clause(
@@ -14,6 +14,7 @@ LAYOUT = Clause(
     ),
     formula=r"\text{interleaved: } (2i,\, 2i+1) \qquad \text{half: } (i,\, i + R/2)",
     reference="rope_ref.rotation:pair_channels",
+    surface=EITHER,
 )
 
 OUTPUT_LAYOUT = Clause(
@@ -21,6 +22,7 @@ OUTPUT_LAYOUT = Clause(
     sentence="Pair i is written where the output layout says; if none is named, where it was read.",
     formula=r"y_{\mathrm{out}(i)} = R(p\,\theta_i)\, x_{\mathrm{in}(i)}",
     reference="rope_ref.rotation:pair_channels",
+    surface=EITHER,
 )
 
 DIRECTION = Clause(
@@ -31,6 +33,7 @@ DIRECTION = Clause(
     ),
     formula=r"(u, v) \mapsto (u \cos\varphi - v \sin\varphi,\; u \sin\varphi + v \cos\varphi)",
     reference="rope_ref.rotation:apply_rope",
+    surface=EITHER,
 )
 
 
