@@ -11,14 +11,14 @@ author = "The rope-ref authors"
 copyright = "2026, The rope-ref authors"
 release = version = installed_version("rope-ref")
 
-extensions = ["mathml", "myst_nb"]
+extensions = ["mathml", "generated", "myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build", "_ext"]
 
 html_theme = "furo"
 html_title = f"rope-ref {release}"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
-html_css_files = ["mathml.css"]
+html_css_files = ["mathml.css", "pages.css"]
 
 # Not amsmath: Sphinx and the converter would each number such an environment. A formula is written
 # `$$ ... $$ (label)`, with `aligned` inside for several lines.
@@ -30,3 +30,13 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
+
+# In docstrings `name` is a link where that name has an entry, and code where it has none.
+default_role = "py:obj"
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+napoleon_attr_annotations = False
+autodoc_member_order = "bysource"
+# The docstrings say what each argument is; the annotations repeat it at length.
+autodoc_typehints = "none"

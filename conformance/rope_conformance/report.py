@@ -123,6 +123,9 @@ class Report:
     @property
     def doubts(self) -> list[str]:
         """Why a run without failures is still not enough evidence."""
+        refusals = {r.reason for r in self.results if r.verdict == "unsupported"}
+        if len(refusals) == 1 and all(r.verdict == "unsupported" for r in self.results):
+            return [f"the implementation does not support what was asked: {refusals.pop()}"]
         doubts = [
             f"{r.clause} was not run: {r.reason}" for r in self.results if r.verdict == "not run"
         ]
@@ -156,12 +159,14 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data, by the JSON Schema that ships with the package."""
-        data = asdict(self)
-        data["schema"] = SCHEMA
-        data["passed"] = self.passed
-        data["doubts"] = self.doubts
-        data["counts"] = self.counts()
-        data["inputs"] = self.inputs
+        data = {
+            "schema": SCHEMA,
+            "passed": self.passed,
+            "doubts": self.doubts,
+            "counts": self.counts(),
+            "inputs": self.inputs,
+            **asdict(self),
+        }
         plain: dict[str, Any] = _plain(data)
         return plain
 

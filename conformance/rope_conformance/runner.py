@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.metadata
 import itertools
 import platform
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -153,6 +156,7 @@ def _new_report(name: str, spec: RopeSpec, claim: Claim, effort: str, seed: int)
         seed=seed,
         edition=EDITION,
         versions=_versions(),
+        horizon={"error": HORIZON, "position": None, "ends": False},
     )
 
 
@@ -302,8 +306,7 @@ def _no_strange_numbers() -> Iterator[None]:
     With them the inputs of a seed would depend on what else the process has loaded, and
     what was found would be stored in a folder of the caller's. There is no setting for it.
     """
-    from hypothesis.internal.conjecture import providers
-
+    providers: Any = importlib.import_module("hypothesis.internal.conjecture.providers")
     ours = {"_get_local_constants": lambda: providers.Constants(), "CONSTANTS_CACHE": {}}
     theirs = {name: getattr(providers, name) for name in ours if hasattr(providers, name)}
     for name in theirs:
@@ -333,7 +336,9 @@ def _describe(
     command: str | None,
 ) -> Failure:
     spot = getattr(error, "spot", None)
-    message = f"raised {error}" if isinstance(error, TargetRaised) else str(error)
+    message = str(error)
+    if isinstance(error, TargetRaised):
+        message = f"raised {error}{_place(error.error)}"
     return Failure(
         message=message,
         case=repr(case),
@@ -341,6 +346,15 @@ def _describe(
         cause=likely_cause(trial) if spot is not None else None,
         reproduce=None if command is None else f"{command} --only {each.clause.id}",
     )
+
+
+def _place(error: BaseException) -> str:
+    """The line of the target that raised, if it was reached."""
+    frames = traceback.extract_tb(error.__traceback__)
+    here = Path(__file__).parent
+    if not frames or Path(frames[-1].filename).parent == here:
+        return ""
+    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
 
 
 def _chosen(only: Iterable[str] | None) -> tuple[Check, ...]:

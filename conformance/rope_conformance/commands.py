@@ -1,0 +1,263 @@
+"""The commands of ``rope-ref``: their options, what they print, how they exit.
+
+Modules that take time to load are imported inside the commands: ``--help`` is quick.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+from click.core import ParameterSource
+
+if TYPE_CHECKING:
+    from rope_conformance.options import Settled
+
+CONFORMANT, NOT_CONFORMANT, NO_VERDICT = 0, 1, 2
+
+
+class NoVerdict(click.ClickException):
+    """The target could not be loaded, or the call is wrong."""
+
+    exit_code = NO_VERDICT
+
+
+# How a run is shown, not what is judged: no part of a command that reproduces a failure.
+_SHOWING = ("target", "only", "as_json", "quiet")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="rope-ref", message="%(package)s %(version)s")
+def rope_ref() -> None:
+    """Judge implementations of rotary position embedding (RoPE)."""
+
+
+@rope_ref.command(short_help="Judge one implementation.")
+@click.argument("target")
+@click.option(
+    "--layout",
+    type=click.Choice(["half", "interleaved"]),
+    help="Which channels form a pair; found by trying if left out.",
+)
+@click.option(
+    "--output-layout",
+    type=click.Choice(["half", "interleaved"]),
+    help="Where pairs are written, if not where they are read.",
+)
+@click.option(
+    "--head-dim", type=int, metavar="D", help="Width of a head; 128, or one that it takes."
+)
+@click.option("--rotary-dim", type=int, metavar="R", help="How many channels rotate; all.")
+@click.option("--rotary-start", type=int, metavar="N", help="The first channel that rotates; 0.")
+@click.option("--base", type=float, metavar="B", help="theta_i = B**(-2i/R); 10000.")
+@click.option(
+    "--direction",
+    type=click.Choice(["1", "-1"]),
+    help="1 turns counter-clockwise, -1 clockwise; 1.",
+)
+@click.option("--axes", metavar="LETTERS", help="Order of x's axes: b, t, h, d; bthd.")
+@click.option(
+    "--positions",
+    metavar="FORMS",
+    help="How positions are given, separated by commas: t for an array (T,), bt for (B, T), "
+    "offset for the first token's, none for no positions; t, and bt if it takes them.",
+)
+@click.option(
+    "--position-range", metavar="LOW:HIGH", help="Smallest and largest position; 0:1048576."
+)
+@click.option("--real", is_flag=True, help="Positions may be fractions.")
+@click.option(
+    "--dtype",
+    metavar="NAMES",
+    help="Type of the data: float64, float32, float16, bfloat16, or several separated by commas; "
+    "float32.",
+)
+@click.option(
+    "--profile", metavar="NAME", help="Accuracy claimed, see `rope-ref list --profiles`; float32."
+)
+@click.option(
+    "--effort",
+    type=click.Choice(["quick", "default", "thorough"]),
+    default="default",
+    help="How many inputs are generated.",
+)
+@click.option("--seed", type=int, default=0, metavar="N", help="Of the generated inputs; 0.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="CLAUSE",
+    help="Judge this clause only, see `rope-ref list --clauses`; may be repeated.",
+)
+@click.option("--json", "as_json", is_flag=True, help="JSON on stdout, all else on stderr.")
+@click.option("--quiet", "-q", is_flag=True, help="Show the verdict only.")
+def check(
+    target: str,
+    only: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+    effort: str,
+    seed: int,
+    direction: str | None,
+    **asked: Any,
+) -> None:
+    """Judge TARGET, and say what is wrong with it.
+
+    TARGET is package.module:object, path/to/file.py:object, or an installed entry point of the
+    group rope_conformance.implementations. The object is a function f(x, positions), or a factory
+    that is called with a RopeSpec and returns one.
+
+    Options say what the target claims to be. Left out, its own attributes `spec` and `claim` are
+    taken, then what trying it shows, then the defaults named below.
+
+    Exit status: 0 conformant; 1 not conformant, or not enough evidence; 2 no verdict, as the
+    target could not be loaded or the call is wrong.
+    """
+    with _own_stdout() as stdout:
+        import hypothesis  # noqa: F401  # loaded before bytecode is no longer written
+
+        from rope_conformance.options import command_line
+        from rope_conformance.registry import all_checks
+        from rope_conformance.runner import check as judge
+        from rope_conformance.terminal import Screen
+
+        clauses = [each.name for each in all_checks()]
+        if unknown := [name for name in only if name not in clauses]:
+            raise NoVerdict(
+                f"there is no clause {unknown[0]!r}; `rope-ref list --clauses` shows all"
+            )
+        screen = Screen(sys.stderr if as_json else stdout, quiet=quiet, partial=bool(only))
+        with _no_verdict_if_it_raises(target), _no_bytecode():
+            implementation, settled = _settled(target, direction, asked)
+            with screen.running(
+                target, settled, [name for name in clauses if not only or name in only]
+            ):
+                report = judge(
+                    implementation,
+                    spec=settled.spec,
+                    claim=settled.claim,
+                    effort=effort,
+                    seed=seed,
+                    name=target,
+                    only=only or None,
+                    progress=screen.show,
+                    command=command_line(target, _given(click.get_current_context())),
+                )
+        report.facts[:0] = settled.facts
+        screen.finish(report)
+        if as_json:
+            stdout.write(report.to_json() + "\n")
+    sys.exit(CONFORMANT if report.passed else NOT_CONFORMANT)
+
+
+@rope_ref.command("list", short_help="Show what is built in.")
+@click.option("--clauses", "kinds", flag_value="clauses", help="What is judged.")
+@click.option("--profiles", "kinds", flag_value="profiles", help="Accuracies that can be claimed.")
+@click.option("--wrong", "kinds", flag_value="wrong", help="Wrong RoPEs to try a suite on.")
+@click.option("--controls", "kinds", flag_value="controls", help="Honest RoPEs beside them.")
+def list_(kinds: str | None) -> None:
+    """Show clauses, profiles, or the RoPEs that come along.
+
+    A wrong or honest one is a TARGET: rope-ref check rope_conformance.wrong:NAME
+    """
+    from rope_conformance import wrong
+    from rope_conformance.accuracy import PROFILES
+    from rope_conformance.registry import all_clauses
+    from rope_conformance.terminal import show_names
+
+    lines = {
+        "clauses": lambda: [(clause.id, clause.sentence) for clause in all_clauses()],
+        "profiles": lambda: [(profile.name, profile.sentence) for profile in PROFILES],
+        "wrong": lambda: [(each.name, each.sentence) for each in wrong.WRONG.values()],
+        "controls": lambda: [(each.name, each.sentence) for each in wrong.CONTROLS.values()],
+    }
+    if kinds is None:
+        raise click.UsageError("give one of --clauses, --profiles, --wrong and --controls")
+    show_names(lines[kinds]())
+
+
+def _settled(target: str, direction: str | None, asked: dict[str, Any]) -> tuple[Any, Settled]:
+    """The target, and what it is judged as."""
+    from rope_conformance.implementation import load_target
+    from rope_conformance.options import OptionError, settle
+    from rope_ref import RopeError
+
+    implementation = load_target(target)
+    asked["direction"] = None if direction is None else int(direction)
+    try:
+        return implementation, settle(implementation, name=target, **asked)
+    except (OptionError, RopeError) as error:
+        raise NoVerdict(str(error)) from None
+
+
+def _given(context: click.Context) -> dict[str, Any]:
+    """The options of the command line by which the same is judged again."""
+    return {
+        name: value
+        for name, value in context.params.items()
+        if name not in _SHOWING
+        and context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    }
+
+
+@contextlib.contextmanager
+def _no_verdict_if_it_raises(target: str) -> Iterator[None]:
+    """Exit with the status for no verdict: 1 would say that the target is wrong."""
+    from rope_conformance.implementation import TargetError
+
+    try:
+        yield
+    except NoVerdict:
+        raise
+    except TargetError as error:
+        raise NoVerdict(str(error)) from None
+    except SystemExit as error:
+        raise NoVerdict(
+            f"TARGET {target!r} called sys.exit({error.code!r}) as it was made"
+        ) from None
+    except Exception:
+        traceback.print_exc()
+        raise NoVerdict(
+            f"TARGET {target!r} was not judged: an error of rope_conformance, please report it"
+        ) from None
+
+
+@contextlib.contextmanager
+def _no_bytecode() -> Iterator[None]:
+    """Write nothing beside the modules of a target, which may lie in the caller's folder."""
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
+
+
+@contextlib.contextmanager
+def _own_stdout() -> Iterator[TextIO]:
+    """Keep stdout for what rope-ref prints; what the target prints goes to stderr.
+
+    By the file descriptor too, so that it holds for code that is not Python.
+    """
+    ours, theirs = sys.stdout, sys.stderr
+    with contextlib.redirect_stdout(theirs):
+        try:
+            descriptor, other = ours.fileno(), theirs.fileno()
+        except OSError:  # no file: a stream that a test put there
+            yield ours
+            return
+        ours.flush()
+        kept = os.dup(descriptor)
+        os.dup2(other, descriptor)
+        try:
+            # A message may hold what the encoding of a terminal does not.
+            with open(
+                kept, "w", encoding=ours.encoding, errors="backslashreplace", closefd=False
+            ) as stdout:
+                yield stdout
+        finally:
+            os.dup2(kept, descriptor)
+            os.close(kept)

@@ -1,0 +1,79 @@
+"""The options of pytest by which an implementation is judged without a test file.
+
+::
+
+    pytest --rope-impl my_package.my_module:apply_rope --pyargs rope_conformance
+
+Every pytest run loads this module where rope-ref is installed: it imports nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from rope_conformance.options import Settled
+
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "layout": {"choices": ("half", "interleaved"), "help": "which channels form a pair"},
+    "head-dim": {"type": int, "help": "width of a head"},
+    "rotary-dim": {"type": int, "help": "how many channels rotate"},
+    "base": {"type": float, "help": "theta_i = base**(-2i/R)"},
+    "axes": {"help": "order of x's axes in letters, such as bthd"},
+    "dtype": {"help": "type of the data, or several separated by commas"},
+    "profile": {"help": "accuracy claimed, by name"},
+    "effort": {
+        "choices": ("quick", "default", "thorough"),
+        "default": "default",
+        "help": "how many inputs are generated",
+    },
+    "seed": {"type": int, "default": 0, "help": "of the generated inputs"},
+}
+
+SETTLED: pytest.StashKey[dict[str, tuple[Any, Settled]]] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options; their meaning is that of `rope-ref check`."""
+    group = parser.getgroup("rope-ref", "implementations of rotary position embedding")
+    group.addoption(
+        "--rope-impl",
+        action="append",
+        metavar="TARGET",
+        help="judge this implementation, package.module:object or path/to/file.py:object; give "
+        "`--pyargs rope_conformance` too. May be repeated",
+    )
+    for name, rest in _OPTIONS.items():
+        group.addoption(f"--rope-{name}", **rest)
+
+
+def asked(config: pytest.Config) -> dict[str, Any]:
+    """The values of the options, by the names that `rope-ref check` has for them."""
+    names = [name.replace("-", "_") for name in _OPTIONS]
+    return {name: config.getoption(f"rope_{name}") for name in names}
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    """Say what each implementation is judged as, what was found by trying it included."""
+    settled = config.stash.get(SETTLED, {})
+    if not settled:
+        return []
+    from rope_conformance.options import claim_in_words, spec_in_words
+
+    lines = []
+    for target, (_, each) in settled.items():
+        lines.append(f"rope-ref: {target} as {spec_in_words(each.spec)}")
+        lines.append(f"rope-ref: it claims {claim_in_words(each.claim)}")
+        lines += [f"rope-ref: by trying: {fact.what} {fact.text}" for fact in each.facts]
+    return lines
+
+
+def pytest_collection_modifyitems(config: pytest.Config) -> None:
+    """Refuse to judge nothing in silence."""
+    if config.getoption("rope_impl") and SETTLED not in config.stash:
+        raise pytest.UsageError(
+            "--rope-impl was given, but nothing that judges it was collected: "
+            "add `--pyargs rope_conformance`"
+        )

@@ -1,0 +1,334 @@
+"""What a run looks like on a terminal: one line per clause as it is judged, then the verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TextIO
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from rope_conformance.accuracy import profile_named
+from rope_conformance.options import Settled, claim_in_words, spec_in_words
+from rope_conformance.report import Fact, Failure, Report, Result, Verdict
+from rope_conformance.trial import Spot, default_profile
+
+__all__ = ["Screen", "show_names"]
+
+_STYLES: dict[Verdict, str] = {
+    "passed": "green",
+    "failed": "bold red",
+    "error": "bold red",
+    "not run": "yellow",
+    "unsupported": "dim",
+    "not claimed": "dim",
+}
+
+
+class Screen:
+    """Shows a run while it goes on.
+
+    Parameters
+    ----------
+    stream
+        Where to. A terminal gets colours and a line of progress.
+    quiet
+        Whether to show the last line only.
+    partial
+        Whether only some of the clauses are judged: that is no verdict on the whole.
+    """
+
+    def __init__(self, stream: TextIO, *, quiet: bool = False, partial: bool = False) -> None:
+        self.console = Console(file=stream, highlight=False, markup=False, emoji=False)
+        self.quiet = quiet
+        self.partial = partial
+        self._progress: Progress | None = None
+        self._task = TaskID(0)
+        self._left: list[str] = []
+        self._several = False
+        self._dtype = ""
+        self._found: tuple[Fact, ...] = ()
+        self._told: dict[tuple[str, str | None], str] = {}
+
+    @contextlib.contextmanager
+    def running(self, target: str, settled: Settled, clauses: Sequence[str]) -> Iterator[None]:
+        """Show what will be judged, and progress as long as the context lasts."""
+        if self.quiet:
+            yield
+            return
+        self._header(target, settled)
+        dtypes = settled.claim.dtypes
+        self._left = [clause for _ in dtypes for clause in clauses]
+        self._several = len(dtypes) > 1
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
+            # What the target prints must not tear the line of progress, and stays what it
+            # is where it goes to a file.
+            redirect_stdout=sys.stderr.isatty(),
+            redirect_stderr=sys.stderr.isatty(),
+        )
+        self._task = self._progress.add_task(self._left[0], total=len(self._left))
+        with self._progress:
+            yield
+
+    def show(self, result: Result) -> None:
+        """Show one verdict."""
+        if self.quiet or self._progress is None:
+            return
+        if self._several and result.dtype != self._dtype:
+            self._dtype = result.dtype
+            self._print(Text(f"\n{result.dtype} data", style="bold"))
+        self._print(_row(result))
+        for note in result.notes:
+            self._print(_indented(Text(note, style="dim")))
+        if result.failure is not None:
+            self._failure(result, result.failure)
+        self._left = self._left[1:]
+        self._progress.update(
+            self._task,
+            advance=1,
+            description=self._left[0] if self._left else "what is not claimed",
+        )
+
+    def finish(self, report: Report) -> None:
+        """Show what was found beside the clauses, and the verdict."""
+        if not self.quiet:
+            facts = [fact for fact in report.facts if fact not in self._found]
+            if facts:
+                self._print(Text("\nBeside what is claimed", style="bold"))
+                brief = bool(report.findings)
+                self._print(_grid((_fact(fact, brief) for fact in facts), keys=22))
+            self._print(Text("\nSummary", style="bold"))
+            self._print(_grid(_summary(report), keys=22))
+            self._print(Text())
+        verdict = _verdict(report, reasons=self.quiet, partial=self.partial)
+        self._print(verdict, soft_wrap=True)
+
+    def _header(self, target: str, settled: Settled) -> None:
+        claim = settled.claim
+        profiles = dict.fromkeys(default_profile(claim, dtype) for dtype in claim.dtypes)
+        rows = [
+            ("target", target),
+            ("judged as", spec_in_words(settled.spec)),
+            ("claims", claim_in_words(claim)),
+            *(("accuracy", f"{each.name}: {each.sentence}") for each in profiles),
+            *(("by trying", f"{fact.what}: {fact.text}") for fact in settled.facts),
+        ]
+        self._found = settled.facts
+        self._print(_grid(((Text(k, style="dim"), Text(v)) for k, v in rows), keys=11))
+        heads = ("verdict", "clause", "inputs", "pairs compared")
+        self._print(Text())
+        self._print(_columns([Text(head, style="bold") for head in heads]))
+
+    def _failure(self, result: Result, failure: Failure) -> None:
+        """The first in full; what repeats one already shown in a few words."""
+        what = _without_spot(failure)
+        key = (what, failure.cause)
+        if key in self._told:
+            self._print(_indented(Text(f"the same as {self._told[key]}")))
+            return
+        first = not self._told
+        self._told[key] = result.clause
+        if not first:
+            lines = [Text(failure.message)]
+            if failure.cause and failure.cause not in {cause for _, cause in list(self._told)[:-1]}:
+                lines.append(Text(f"likely cause: {failure.cause}", style="yellow"))
+            self._print(_indented(Group(*lines)))
+            return
+        rows: list[tuple[str, Text]] = [("found", Text(what, style="bold"))]
+        if failure.spot is not None:
+            spot = failure.spot
+            rows += [
+                ("where", Text(
+                    f"position {_number(spot['position'])}, pair {spot['pair']}, channel "
+                    f"{spot['channel']} (row {spot['row']}, token {spot['token']}, head "
+                    f"{spot['head']})"
+                )),
+                ("got", Text(f"{spot['got']:.9g}", style="red")),
+                ("want", Text(f"{spot['want']:.9g}", style="green")),
+                ("error", Text(f"{_times(spot['ratio'])} the bound")),
+            ]  # fmt: skip
+        if failure.cause:
+            rows.append(("likely cause", Text(failure.cause, style="yellow")))
+        rows.append(("input", Text(failure.case)))
+        self._print(Text())
+        self._print(_indented(Text(result.sentence, style="italic"), by=2))
+        self._print(_indented(_grid(((Text(k, style="dim"), v) for k, v in rows), keys=13), by=2))
+        if failure.reproduce:
+            # Not broken into lines: it is there to be copied.
+            command = Text("  again          ", style="dim") + Text(failure.reproduce, style="cyan")
+            self._print(command, soft_wrap=True)
+        self._print(Text())
+
+    def _print(self, what: RenderableType, *, soft_wrap: bool = False) -> None:
+        _print(self.console, what, soft_wrap=soft_wrap)
+
+
+def show_names(lines: Iterable[tuple[str, str]]) -> None:
+    """Show names, each with a sentence."""
+    console = Console(highlight=False, markup=False, emoji=False)
+    lines = list(lines)
+    width = max(len(name) for name, _ in lines) + 2
+    _print(console, _grid(((Text(k, style="bold"), Text(v)) for k, v in lines), keys=width))
+
+
+def _print(console: Console, what: RenderableType, *, soft_wrap: bool = False) -> None:
+    if not console.is_terminal:
+        # A table is filled up with spaces, which are of no use in a file.
+        with console.capture() as captured:
+            console.print(what, soft_wrap=soft_wrap)
+        what = "\n".join(line.rstrip() for line in captured.get().splitlines())
+        soft_wrap = True
+    console.print(what, soft_wrap=soft_wrap)
+
+
+def _columns(cells: Sequence[RenderableType]) -> Table:
+    """One line of the list of clauses; its columns stand below those of the line before."""
+    table = Table.grid(padding=(0, 2, 0, 0), expand=True)
+    table.add_column(width=11)
+    table.add_column(width=21)
+    table.add_column(width=6, justify="right")
+    table.add_column(ratio=1)
+    table.add_row(*cells)
+    return table
+
+
+def _row(result: Result) -> RenderableType:
+    style = _STYLES[result.verdict]
+    verdict, clause = Text(result.verdict, style=style), Text(result.clause)
+    if result.reason:
+        table = Table.grid(padding=(0, 2, 0, 0), expand=True)
+        table.add_column(width=11)
+        table.add_column(width=21)
+        table.add_column(ratio=1)
+        clause.style = style
+        table.add_row(verdict, clause, Text(result.reason, style=style))
+        return table
+    pairs = f"{result.samples:,}" if result.samples else ""
+    if result.decisive != result.samples:
+        pairs = f"{result.decisive:,} of {pairs}"
+    return _columns([verdict, clause, Text(f"{result.inputs:,}"), Text(pairs)])
+
+
+def _grid(rows: Iterable[tuple[Text, Text]], *, keys: int) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(width=keys)
+    table.add_column()
+    for key, value in rows:
+        table.add_row(key, value)
+    return table
+
+
+def _indented(what: RenderableType, by: int = 13) -> Padding:
+    return Padding(what, (0, 0, 0, by))
+
+
+def _without_spot(failure: Failure) -> str:
+    """The message alone, where the numbers stand beside it."""
+    if failure.spot is None:
+        return failure.message
+    return failure.message.removesuffix(f": {Spot(**failure.spot)}")
+
+
+def _fact(fact: Fact, brief: bool) -> tuple[Text, Text]:
+    """Without numbers where the target is wrong anyway."""
+    text = fact.text.partition(": position ")[0] if brief else fact.text
+    mark, style = ("! ", "yellow") if fact.warn else ("  ", "")
+    return Text(mark + fact.what, style=style), Text(text)
+
+
+def _summary(report: Report) -> Iterator[tuple[Text, Text]]:
+    def row(key: str, value: str) -> tuple[Text, Text]:
+        return Text(f"  {key}", style="dim"), Text(value)
+
+    yield row("clauses", ", ".join(f"{n} {verdict}" for verdict, n in report.counts().items() if n))
+    if report.findings:
+        yield row("broken", ", ".join(dict.fromkeys(r.clause for r in report.findings)))
+    for doubt in report.doubts:
+        yield row("doubt", doubt)
+    yield row("evidence", _evidence(report))
+    yield row("accuracy", _accuracy(report))
+    yield row("largest error", f"{_times(report.largest_ratio)} what the claim allows")
+    yield row("horizon", _horizon(report.horizon))
+    yield row("time", f"{report.seconds:.1f} s (effort {report.effort}, seed {report.seed})")
+
+
+def _evidence(report: Report) -> str:
+    samples = sum(r.samples for r in report.results)
+    decisive = sum(r.decisive for r in report.results)
+    words = f"{report.inputs:,} inputs, {report.calls:,} calls, {samples:,} pairs compared"
+    if decisive != samples:
+        words += (
+            f"; at {samples - decisive:,} of them the accuracy claimed allows nearly any value: "
+            "they do not count"
+        )
+    return words
+
+
+def _accuracy(report: Report) -> str:
+    tightest = report.tightest_profile
+    if not any(r.samples for r in report.results):
+        return f"claimed {report.profile}, not measured"
+    if tightest is None:
+        return f"claimed {report.profile}, not met, nor any other profile"
+    if tightest == report.profile:
+        return f"claimed {tightest}, and met; no tighter profile is"
+    sentence = profile_named(tightest).sentence
+    return f"claimed {report.profile}; the tightest met is {tightest}: {sentence}"
+
+
+def _times(ratio: float) -> str:
+    if 100 <= ratio < 1e9:
+        return f"{float(f'{ratio:.3g}'):,.0f} times"
+    return f"{ratio:.2g} times"
+
+
+def _number(position: float) -> str:
+    return f"{int(position):,}" if position == int(position) else repr(position)
+
+
+def _horizon(horizon: dict[str, Any]) -> str:
+    size = f"{100 * horizon['error']:g} % of a pair's length"
+    position = horizon["position"]
+    if position is None:
+        return f"the error is above {size} everywhere" if horizon["ends"] else "not measured"
+    if horizon["ends"]:
+        return f"the error stays below {size} up to position {_number(position)}"
+    return f"the error stays below {size} at every position tried, up to {_number(position)}"
+
+
+def _verdict(report: Report, *, reasons: bool, partial: bool) -> RenderableType:
+    if report.passed and partial:
+        words, style = " PASSED ", "bold reverse green"
+        reasons, why = True, "the clauses asked for, which is no verdict on the whole"
+    elif report.passed:
+        words, style, why = " CONFORMANT ", "bold reverse green", ""
+    elif report.findings:
+        words, style = " NOT CONFORMANT ", "bold reverse red"
+        why = ", ".join(dict.fromkeys(r.clause for r in report.findings))
+    else:
+        words, style = " NOT ENOUGH EVIDENCE ", "bold reverse yellow"
+        why = "; ".join(report.doubts)
+    return Text.assemble(
+        (words, style), f" {report.target}" + (f": {why}" if reasons and why else "")
+    )
