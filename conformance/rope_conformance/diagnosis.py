@@ -203,6 +203,8 @@ def _ladders(spec: RopeSpec) -> Iterator[tuple[str, Array]]:
 
 def _fitted(p: npt.NDArray[Any], spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
     """Suspects with a number in them that is read off what was seen."""
+    if not np.isfinite(seen).any():
+        return
     theta = spec.direction * spec.theta()
     size = float(np.nanmedian(np.abs(seen)))
     yield f"the result is {size:.6g} times too large", size * _turn(p, spec), theta
@@ -228,8 +230,10 @@ def _measured_frequencies(p: npt.NDArray[Any], seen: Complex) -> Array | None:
         return None
     angle = np.angle(seen)
     theta = angle[at[1]]
+    if not np.isfinite(theta).all():
+        return None
     for position in (2**k for k in range(1, 13)):
-        if position in at:
+        if position in at and np.isfinite(angle[at[position]]).all():
             whole = np.round((position * theta - angle[at[position]]) / (2 * np.pi))
             theta = (angle[at[position]] + 2 * np.pi * whole) / position
     return np.asarray(theta)
@@ -251,6 +255,12 @@ def _wrong_axes(trial: Trial) -> str | None:
         "every batch row gets the data of row 0": (rows, "bthd", p),
         "every head gets the data of head 0": (heads, "bthd", p),
     }
+    if "bt" in trial.claim.position_forms:
+        each = np.stack([p, p[::-1]])
+        y_each = np.asarray(trial.apply(x, each), np.float64)
+        first = apply_rope(own, p, trial.spec, axes="bthd")
+        if np.abs(y_each - first).max() <= 64 * unit_roundoff(trial.dtype):
+            return "every batch row gets the positions of row 0"
     for words, (data, axes, positions) in suspects.items():
         want = apply_rope(data, positions, trial.spec, axes=axes)
         if np.abs(y - want).max() <= 64 * unit_roundoff(trial.dtype):

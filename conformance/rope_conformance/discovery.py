@@ -80,8 +80,10 @@ def _width(target: Any, claim: Claim, layout: str | None, rest: dict[str, Any]) 
             trial.apply(trial.x(case), trial.positions(case))
         except RopeError:
             continue
-        except (CheckFailure, TargetRaised, Unsupported) as error:
+        except (TargetRaised, Unsupported) as error:
             reason = reason or str(error)
+        except CheckFailure:  # it takes the width, and is wrong
+            return width, reason
         else:
             return width, reason
     return WIDTHS[0], ""

@@ -19,6 +19,7 @@ claim it answers for everything; outside, what happens is reported as a fact.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import importlib
 import importlib.metadata
@@ -28,12 +29,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from rope_ref import RopeSpec
 
 __all__ = [
     "Claim",
+    "ClaimError",
     "Implementation",
     "TargetError",
     "Unsupported",
@@ -45,8 +47,22 @@ ENTRY_POINTS = "rope_conformance.implementations"
 SURFACES = ("apply", "rotate", "apply or rotate", "theta", "table", "qkv")
 _METHODS = {"rotate": "apply_cos_sin", "table": "cos_sin"}
 
+DTYPES = ("float64", "float32", "float16", "bfloat16")
+_EXPECTED = {
+    "axes": "each letter of 'bthd' at most once, t and d always",
+    "position_forms": "some of 'none', 't', 'bt', 'offset', in a tuple",
+    "position_kinds": "('integer',) or ('integer', 'real')",
+    "position_range": "(smallest, largest)",
+    "dtypes": f"some of {', '.join(DTYPES)}, in a tuple",
+    "devices": "at least one, in a tuple",
+}
+
 PositionForm = Literal["none", "t", "bt", "offset"]
 PositionKind = Literal["integer", "real"]
+
+
+class ClaimError(ValueError):
+    """A claim that says something nobody could mean."""
 
 
 class Unsupported(Exception):
@@ -108,6 +124,23 @@ class Claim:
     in_place: bool = False
     accepts: Callable[[RopeSpec], bool | str] | None = None
 
+    def __post_init__(self) -> None:
+        low, high = self.position_range
+        wrong = {
+            "axes": len(set(self.axes)) != len(self.axes)
+            or not {"t", "d"} <= set(self.axes) <= set("bthd"),
+            "position_forms": not self.position_forms
+            or not set(self.position_forms) <= set(get_args(PositionForm)),
+            "position_kinds": "integer" not in self.position_kinds
+            or not set(self.position_kinds) <= set(get_args(PositionKind)),
+            "position_range": low > high,
+            "dtypes": not self.dtypes or not set(self.dtypes) <= set(DTYPES),
+            "devices": not self.devices,
+        }
+        for name, bad in wrong.items():
+            if bad:
+                raise ClaimError(f"Claim({name}={getattr(self, name)!r}): {_EXPECTED[name]}")
+
 
 def claims(**what: Any) -> Callable[[Any], Any]:
     """Decorate a function or class with a `Claim` made of the keywords given."""
@@ -152,14 +185,14 @@ class Implementation:
         # A class that takes no spec is one RoPE, however often it is made.
         self.is_factory = is_factory(target) and _takes_one(target)
         self._made = made
-        own = getattr(made, "claim", None) or getattr(target, "claim", None)
+        own = getattr(target, "claim", None)
         self.claims_itself = own is not None
         self.claim: Claim = claim or own or Claim()
         self._apply = getattr(made, "apply_rope", None) or (made if callable(made) else None)
         if self._apply is None and not self.has("rotate"):
             raise TargetError(
-                f"{self.name} is a {type(target).__name__} that is neither callable as "
-                "f(x, positions) nor has a method apply_rope(x, positions) or "
+                f"{self.name} (of type {type(target).__name__}) is no implementation: it is "
+                "neither callable as f(x, positions) nor has a method apply_rope(x, positions) or "
                 "apply_cos_sin(x, cos, sin)"
             )
         self.calls = 0
@@ -167,17 +200,17 @@ class Implementation:
 
     def _make(self, target: Any, spec: RopeSpec) -> Any:
         accepts = getattr(getattr(target, "claim", None), "accepts", None)
-        answer = True if accepts is None else accepts(spec)
-        if answer is not True:
-            raise Unsupported(answer if isinstance(answer, str) else "its claim excludes this spec")
         try:
-            return target(spec) if _takes_one(target) else target()
+            answer = True if accepts is None else accepts(spec)
+            if answer is True:
+                return target(spec) if _takes_one(target) else target()
         except Unsupported:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise TargetError(
                 f"{self.name}({spec!r}) raised {type(error).__name__}: {error}"
             ) from error
+        raise Unsupported(answer if isinstance(answer, str) else "its claim excludes this spec")
 
     def has(self, surface: str) -> bool:
         """Whether a surface exists."""
@@ -203,7 +236,9 @@ class Implementation:
             return function(*arguments)
         before = copy.deepcopy(arguments)
         result = function(*arguments)
-        self.first_call = (before, copy.deepcopy(result))
+        # A result that cannot be copied is no array; that is for others to say.
+        with contextlib.suppress(Exception):
+            self.first_call = (before, copy.deepcopy(result))
         return result
 
 

@@ -122,6 +122,7 @@ class Check:
         """
         from rope_conformance.runner import assert_check
 
+        __tracebackhide__ = True
         assert_check(self, implementation, **options)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from rope_conformance.accuracy import profile_named
 from rope_conformance.diagnosis import likely_cause
 from rope_conformance.discovery import discover_facts, discover_spec, takes_rows
+from rope_conformance.exchange import NamespaceError
 from rope_conformance.implementation import Claim, Implementation, Unsupported, target_name
 from rope_conformance.inputs import Case
 from rope_conformance.registry import EDITION, Check, all_checks
@@ -137,7 +138,8 @@ def check(
     except KeyboardInterrupt:
         report.interrupted = True
     position, ends = meter.horizon(HORIZON)
-    report.horizon = {"error": HORIZON, "position": position, "ends": ends}
+    report.horizon |= {"position": position, "ends": ends}
+    report.table_given = not implementation.has("apply")
     report.tightest_profile = meter.tightest()
     report.largest_ratio = meter.largest_ratio
     report.calls = implementation.calls
@@ -209,9 +211,12 @@ def run_check(
     closed = each.clause.opened_by(trial)
     if closed is not None:
         return result("not claimed", reason=closed)
-    failing = _fixed(each, trial)
-    if each.generated is not None:
-        failing = _generated(each, trial, EFFORTS[effort], seed, failing) or failing
+    try:
+        failing = _fixed(each, trial)
+        if each.generated is not None:
+            failing = _generated(each, trial, EFFORTS[effort], seed, failing) or failing
+    except NamespaceError as missing:
+        return result("not run", reason=str(missing))
     if failing is not None:
         case, error = failing
         return result(

@@ -35,7 +35,7 @@ class Spot:
 
     def __str__(self) -> str:
         return (
-            f"position {self.position:g}, pair {self.pair}, channel {self.channel} "
+            f"position {_number(self.position)}, pair {self.pair}, channel {self.channel} "
             f"(row {self.row}, token {self.token}, head {self.head}): got {self.got:.9g}, "
             f"want {self.want:.9g}, {self.ratio:.3g} times the bound"
         )
@@ -53,7 +53,8 @@ class TargetRaised(Exception):
     """The implementation raised inside its claim."""
 
     def __init__(self, error: BaseException) -> None:
-        super().__init__(f"{type(error).__name__}: {error}")
+        text = f": {error}" if str(error) else ""
+        super().__init__(f"{type(error).__name__}{text}")
         self.error = error
 
 
@@ -340,6 +341,10 @@ class Trial:
 def default_profile(claim: Claim, dtype: str) -> Profile:
     """The profile claimed for a type of data, or what is taken for claimed."""
     return profile_named(claim.profile or ("float64" if dtype == "float64" else "float32"))
+
+
+def _number(position: float) -> str:
+    return str(int(position)) if position == int(position) else repr(position)
 
 
 def _difference(got: float, want: float) -> float:

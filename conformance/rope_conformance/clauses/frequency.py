@@ -24,7 +24,7 @@ LADDER = Clause(
     id="frequency.ladder",
     sentence="Pair i turns by theta_i radians per position, base**(-2i/R) before any remap.",
     formula=r"\theta_i = b^{-2i/R}",
-    reference="rope_ref.frequencies:PowerLaw",
+    reference="rope_ref.frequencies:_power_law",
 )
 
 PHASE = Clause(
@@ -34,14 +34,14 @@ PHASE = Clause(
         "the claimed profile promises."
     ),
     formula=r"\varphi = p\,\theta_i",
-    reference="rope_ref.sincos:cos_sin",
+    reference="rope_ref.turns:Ladder._exact",
 )
 
 NEGATIVE = Clause(
     id="frequency.negative",
     sentence="Negative positions turn pairs backwards, exactly as far.",
     formula=r"\varphi(-p) = -\varphi(p)",
-    reference="rope_ref.sincos:cos_sin",
+    reference="rope_ref.sincos:_table",
     opened_by=lambda trial: (
         None if trial.claim.position_range[0] < 0 else "negative positions are not claimed"
     ),
@@ -51,7 +51,7 @@ REAL = Clause(
     id="frequency.real",
     sentence="Positions that are not whole numbers turn pairs by the corresponding part.",
     formula=r"\varphi = p\,\theta_i,\quad p \in \mathbb{R}",
-    reference="rope_ref.sincos:cos_sin",
+    reference="rope_ref.turns:Ladder._exact",
     opened_by=lambda trial: (
         None if "real" in trial.claim.position_kinds else "real positions are not claimed"
     ),
@@ -61,7 +61,7 @@ ROWS = Clause(
     id="frequency.rows",
     sentence="Positions of shape (B, T) give each batch row its own positions.",
     formula=r"\varphi_{b,t,i} = p_{b,t}\,\theta_i",
-    reference="rope_ref.rotation:apply_rope",
+    reference="rope_ref.rotation:_spread",
     opened_by=lambda trial: (
         None
         if "bt" in trial.claim.position_forms and "b" in trial.claim.axes
@@ -152,7 +152,7 @@ def real(trial: Trial, case: Case) -> None:
 )
 def rows(trial: Trial, case: Case) -> None:
     """Compare with the reference where rows stand at different positions."""
-    oracle(trial, case, "a row did not get its own positions")
+    oracle(trial, case, "wrong where each row has positions of its own")
 
 
 _WIDTHS = ((6, 6), (48, 48), (80, 80), (96, 96), (64, 32), (80, 20), (128, 32))

@@ -19,7 +19,7 @@ CIRCLE = Clause(
     id="table.circle",
     sentence="cos and sin of a pair lie on the circle of radius A, at every position.",
     formula=r"c_{p,i}^2 + s_{p,i}^2 = A^2",
-    reference="rope_ref.sincos:cos_sin",
+    reference="rope_ref.sincos:_table",
     surface=EITHER,
 )
 
@@ -27,7 +27,7 @@ IDENTITY = Clause(
     id="table.identity",
     sentence="At position 0 nothing turns: each pair comes out times A.",
     formula=r"c_{0,i} = A,\quad s_{0,i} = 0",
-    reference="rope_ref.sincos:cos_sin",
+    reference="rope_ref.sincos:_table",
     surface=EITHER,
     opened_by=lambda trial: (
         None
@@ -43,7 +43,7 @@ TABLE = Clause(
         "included."
     ),
     formula=r"c_{p,i} = A\cos(p\,\theta_i),\quad s_{p,i} = A\sin(p\,\theta_i)",
-    reference="rope_ref.sincos:cos_sin",
+    reference="rope_ref.sincos:_table",
     surface="table",
 )
 

@@ -126,6 +126,9 @@ def _judge(trial: Trial, case: Case, cos: Array, sin: Array, message: str) -> No
         want=shown,
     )
     trial.count(judgement)
+    trial.meter.largest_ratio = max(
+        trial.meter.largest_ratio, float(judgement.ratio.max(initial=0.0))
+    )
     trial.demand(judgement, message)
 
 
