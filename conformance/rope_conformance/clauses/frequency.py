@@ -18,7 +18,7 @@ from rope_conformance.implementation import Unsupported
 from rope_conformance.inputs import Case, cases, positions_within
 from rope_conformance.registry import Clause
 from rope_conformance.trial import CheckFailure, Trial
-from rope_ref import RopeSpec
+from rope_ref import PowerLaw, RopeSpec
 
 LADDER = Clause(
     id="frequency.ladder",
@@ -74,6 +74,14 @@ WIDTHS = Clause(
     sentence="Any even number of channels rotates, alone or as part of a head.",
     formula=r"R \in 2\mathbb{N},\quad R \le D",
     reference="rope_ref.spec:RopeSpec",
+    opened_by=factory_only,
+)
+
+BASES = Clause(
+    id="frequency.bases",
+    sentence="RoPEs with different bases, made one after the other, keep each its own base.",
+    formula=r"\theta_i = b^{-2i/R} \text{ for each } b",
+    reference="rope_ref.frequencies:_power_law",
     opened_by=factory_only,
 )
 
@@ -162,6 +170,23 @@ def _at_width(trial: Trial, number: int) -> Case:
     return replace(standard_case(trial, (0, 1, 2, 100, 1000, 4095)), parameter=number)
 
 
+def _other(trial: Trial, spec: RopeSpec, case: Case, message: str) -> None:
+    """Judge the same target made for another spec; the evidence is this trial's."""
+    try:
+        other = trial.implementation.remade(spec)
+    except Unsupported as reason:
+        words = f"head_dim={spec.head_dim}, rotary_dim={spec.rotary_dim}, {spec.frequencies}"
+        trial.notes.append(f"{words} unsupported: {reason}")
+        return
+    at_spec = Trial(other, trial.dtype, trial.profile, device=trial.device)
+    try:
+        oracle(at_spec, case, message)
+    finally:
+        trial.implementation.calls += other.calls
+        trial.samples += at_spec.samples
+        trial.decisive += at_spec.decisive
+
+
 @WIDTHS.check(
     fixed=lambda trial: [_at_width(trial, n) for n in range(len(_WIDTHS))],
     kills=["pads_to_power_of_two"],
@@ -179,18 +204,22 @@ def widths(trial: Trial, case: Case) -> None:
         frequencies=trial.spec.frequencies,
         direction=trial.spec.direction,
     )
-    try:
-        other = trial.implementation.remade(spec)
-    except Unsupported as reason:
-        trial.notes.append(f"head_dim={head_dim}, rotary_dim={rotary_dim} unsupported: {reason}")
-        return
-    at_width = Trial(other, trial.dtype, trial.profile, device=trial.device)
-    try:
-        oracle(at_width, case, f"wrong at head_dim={head_dim}, rotary_dim={rotary_dim}")
-    finally:
-        trial.implementation.calls += other.calls
-        trial.samples += at_width.samples
-        trial.decisive += at_width.decisive
+    _other(trial, spec, case, f"wrong at head_dim={head_dim}, rotary_dim={rotary_dim}")
+
+
+@BASES.check(
+    fixed=lambda trial: [standard_case(trial, (0, 1, 2, 100, 1000, 4095))],
+    kills=["table_kept_by_width"],
+    minimum=50,
+    numeric=True,
+)
+def bases(trial: Trial, case: Case) -> None:
+    """Make it at another base, then at its own, then at a third, and judge each."""
+    own = trial.spec.frequencies
+    assert isinstance(own, PowerLaw)
+    for base in (own.base * 50, own.base, own.base * 2):
+        spec = replace(trial.spec, frequencies=PowerLaw(base))
+        _other(trial, spec, case, f"wrong at base {float(base):g}, made after other bases")
 
 
 @THETA.check(
