@@ -34,6 +34,7 @@ __all__ = [
     "Judgement",
     "Profile",
     "bound",
+    "given_table_bound",
     "judge",
     "profile_named",
     "tiny",
@@ -238,6 +239,27 @@ def bound(
         underflow = n * least / (u_out * np.asarray(r, dtype=np.float64))
     total = a * (1 + u_out) + k * u_calc / u_out + phase + underflow
     return np.where(p >= profile.position_limit, np.inf, total)
+
+
+def given_table_bound(profile: Profile, dtype: str, r: npt.ArrayLike) -> Array:
+    """Return the largest residual of rotating by tables that the caller gave.
+
+    There is no phase and no trigonometry: of k only the two products and their sum are
+    left, which together err by at most 2 u_calc r.
+
+    Parameters
+    ----------
+    profile, dtype
+        What is claimed, and the output type.
+    r
+        hypot(cos, sin) hypot(u, v) of each pair.
+    """
+    u_out, calculation = unit_roundoff(dtype), profile.calculation(dtype)
+    n = 1 if profile.wide_products and calculation != dtype else 3
+    with np.errstate(divide="ignore", over="ignore"):
+        underflow = n * tiny(dtype) / (u_out * np.asarray(r, dtype=np.float64))
+    roundings = profile.output_roundings * (1 + u_out) + 2 * unit_roundoff(calculation) / u_out
+    return np.asarray(roundings + underflow)
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,12 @@ def rope_ref() -> None:
 )
 @click.option("--real", is_flag=True, help="Positions may be fractions.")
 @click.option(
+    "--namespace",
+    type=click.Choice(["numpy", "strict", "torch", "jax", "cupy"]),
+    help="Whose arrays it takes; numpy.",
+)
+@click.option("--device", metavar="NAMES", help="Where it works: cpu, cuda, cuda:1, ...; cpu.")
+@click.option(
     "--dtype",
     metavar="NAMES",
     help="Type of the data: float64, float32, float16, bfloat16, or several separated by commas; "
@@ -182,6 +188,7 @@ def list_(kinds: str | None) -> None:
 
 def _settled(target: str, direction: str | None, asked: dict[str, Any]) -> tuple[Any, Settled]:
     """The target, and what it is judged as."""
+    from rope_conformance.exchange import NamespaceError
     from rope_conformance.implementation import load_target
     from rope_conformance.options import OptionError, settle
     from rope_ref import RopeError
@@ -190,7 +197,7 @@ def _settled(target: str, direction: str | None, asked: dict[str, Any]) -> tuple
     asked["direction"] = None if direction is None else int(direction)
     try:
         return implementation, settle(implementation, name=target, **asked)
-    except (OptionError, RopeError) as error:
+    except (NamespaceError, OptionError, RopeError) as error:
         raise NoVerdict(str(error)) from None
 
 

@@ -75,7 +75,7 @@ def _wrong_numbers(trial: Trial) -> str | None:
     chosen += [p for p in (-1, -2, -7, -100) if p >= low]
     chosen += [0.5, 1.75, 10.25] if "real" in claim.position_kinds else []
     case = standard_case(trial, chosen)
-    p = case.position_array()
+    p = trial.positions(case)
     y = trial.apply(angles_probe(trial, case), p)
     first, second = pairs(trial, y, output=True)[:, 0, :, 0]
     seen = (first + 1j * second) / float(spec.frequencies.amplitude)
@@ -203,6 +203,8 @@ def _ladders(spec: RopeSpec) -> Iterator[tuple[str, Array]]:
 
 def _fitted(p: npt.NDArray[Any], spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
     """Suspects with a number in them that is read off what was seen."""
+    if not np.isfinite(seen).any():
+        return
     theta = spec.direction * spec.theta()
     size = float(np.nanmedian(np.abs(seen)))
     yield f"the result is {size:.6g} times too large", size * _turn(p, spec), theta
@@ -228,8 +230,10 @@ def _measured_frequencies(p: npt.NDArray[Any], seen: Complex) -> Array | None:
         return None
     angle = np.angle(seen)
     theta = angle[at[1]]
+    if not np.isfinite(theta).all():
+        return None
     for position in (2**k for k in range(1, 13)):
-        if position in at:
+        if position in at and np.isfinite(angle[at[position]]).all():
             whole = np.round((position * theta - angle[at[position]]) / (2 * np.pi))
             theta = (angle[at[position]] + 2 * np.pi * whole) / position
     return np.asarray(theta)
@@ -240,7 +244,7 @@ def _wrong_axes(trial: Trial) -> str | None:
     case = Case(2, 4, 3, (3, 1, 0, 2), seed=5)
     if trial.cut(case) != case or not {"t", "bt"} & set(trial.claim.position_forms):
         return None
-    x, p = trial.x(case), case.position_array()
+    x, p = trial.x(case), trial.positions(case)
     y = np.asarray(trial.apply(x, p), np.float64)
     own = np.asarray(x, np.float64)
     rows = np.broadcast_to(own[:1], own.shape)
@@ -251,6 +255,12 @@ def _wrong_axes(trial: Trial) -> str | None:
         "every batch row gets the data of row 0": (rows, "bthd", p),
         "every head gets the data of head 0": (heads, "bthd", p),
     }
+    if "bt" in trial.claim.position_forms:
+        each = np.stack([p, p[::-1]])
+        y_each = np.asarray(trial.apply(x, each), np.float64)
+        first = apply_rope(own, p, trial.spec, axes="bthd")
+        if np.abs(y_each - first).max() <= 64 * unit_roundoff(trial.dtype):
+            return "every batch row gets the positions of row 0"
     for words, (data, axes, positions) in suspects.items():
         want = apply_rope(data, positions, trial.spec, axes=axes)
         if np.abs(y - want).max() <= 64 * unit_roundoff(trial.dtype):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from rope_conformance.exchange import NamespaceError
 from rope_conformance.identify import layout_in_words, read_map
 from rope_conformance.implementation import Claim, Implementation, TargetError, Unsupported
 from rope_conformance.inputs import Case
@@ -76,11 +77,13 @@ def _width(target: Any, claim: Claim, layout: str | None, rest: dict[str, Any]) 
             spec = RopeSpec(width, layout=layout or "half", **rest)  # type: ignore[arg-type]
             trial = Trial(Implementation(target, spec, claim), claim.dtypes[0])
             case = Case(1, 2, 1, (0, 1))
-            trial.apply(trial.x(case), case.position_array())
+            trial.apply(trial.x(case), trial.positions(case))
         except RopeError:
             continue
-        except (CheckFailure, TargetRaised, Unsupported) as error:
+        except (TargetRaised, Unsupported) as error:
             reason = reason or str(error)
+        except CheckFailure:  # it takes the width, and is wrong
+            return width, reason
         else:
             return width, reason
     return WIDTHS[0], ""
@@ -96,7 +99,7 @@ def takes_rows(implementation: Implementation) -> bool:
     trial = Trial(implementation, implementation.claim.dtypes[0])
     case = trial.cut(Case(2, 5, 3, ((0, 1, 2, 3, 4), (5, 6, 7, 8, 9))))
     try:
-        trial.apply(trial.x(case), case.position_array())
+        trial.apply(trial.x(case), trial.positions(case))
     except (CheckFailure, TargetRaised):
         return False
     return True
@@ -154,6 +157,8 @@ def _tried(
             each.body(trial, case)
     except TargetRaised as error:
         return Fact(what, f"not taken: raises {error}")
+    except NamespaceError as error:
+        return Fact(what, f"not tried: {error}")
     except CheckFailure as error:
         return Fact(what, f"taken without complaint, but {error}", warn=True)
     finally:

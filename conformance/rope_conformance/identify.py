@@ -68,7 +68,8 @@ class Reading:
         for pair, (first, _), (_, second_out) in visible_pairs(spec, position):
             want = np.sin(position * spec.theta()[pair])
             got = self.matrix[second_out, first]
-            signs.add(int(np.sign(got) * np.sign(want)))
+            # An output that is no number turns no way.
+            signs.add(0 if np.isnan(got) else int(np.sign(got) * np.sign(want)))
         return signs.pop() if len(signs) == 1 else 0
 
     def in_words(self, spec: RopeSpec, position: int) -> str:

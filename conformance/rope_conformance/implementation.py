@@ -6,6 +6,8 @@ with a `RopeSpec` (a class that takes no arguments: with none) and returns an ob
 any of the surfaces
 
     apply_rope(x, positions)      or the object is itself callable
+    apply_cos_sin(x, cos, sin)    a table consumer: the tables, one entry per pair and of
+                                  shape (T, R/2), are given by the caller
     cos_sin(positions)            the table, one entry per pair
     theta()                       the frequencies
     qkv(q, k, v, positions)       the three arrays of an attention layer; k and v may
@@ -17,6 +19,7 @@ claim it answers for everything; outside, what happens is reported as a fact.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import importlib
 import importlib.metadata
@@ -26,12 +29,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from rope_ref import RopeSpec
 
 __all__ = [
     "Claim",
+    "ClaimError",
     "Implementation",
     "TargetError",
     "Unsupported",
@@ -40,10 +44,25 @@ __all__ = [
 ]
 
 ENTRY_POINTS = "rope_conformance.implementations"
-SURFACES = ("apply", "theta", "table", "qkv")
+SURFACES = ("apply", "rotate", "apply or rotate", "theta", "table", "qkv")
+_METHODS = {"rotate": "apply_cos_sin", "table": "cos_sin"}
+
+DTYPES = ("float64", "float32", "float16", "bfloat16")
+_EXPECTED = {
+    "axes": "each letter of 'bthd' at most once, t and d always",
+    "position_forms": "some of 'none', 't', 'bt', 'offset', in a tuple",
+    "position_kinds": "('integer',) or ('integer', 'real')",
+    "position_range": "(smallest, largest)",
+    "dtypes": f"some of {', '.join(DTYPES)}, in a tuple",
+    "devices": "at least one, in a tuple",
+}
 
 PositionForm = Literal["none", "t", "bt", "offset"]
 PositionKind = Literal["integer", "real"]
+
+
+class ClaimError(ValueError):
+    """A claim that says something nobody could mean."""
 
 
 class Unsupported(Exception):
@@ -65,6 +84,9 @@ class Claim:
     ----------
     axes
         The order of x's axes as letters.
+    namespace
+        Whose arrays it takes and returns: ``numpy``, ``strict``, ``torch``, ``jax`` or
+        ``cupy``.
     position_forms
         ``t``: an array (T,); ``bt``: (B, T); ``offset``: one integer, the position of the
         first token; ``none``: no positions, always 0 to T - 1.
@@ -72,8 +94,11 @@ class Claim:
         Smallest and largest position.
     position_kinds
         ``integer``, and ``real`` if it takes fractions.
-    dtypes
-        The types of data it takes and returns.
+    dtypes, devices
+        The types of data it takes and returns, and where it does.
+    table_dtype
+        For the surface `rotate`: the type its tables come in; None stands for ``float64``
+        with float64 data and ``float32`` otherwise.
     profile
         Its accuracy, by name; None stands for ``float64`` on float64 data and
         ``float32`` otherwise.
@@ -86,15 +111,35 @@ class Claim:
     """
 
     axes: str = "bthd"
+    namespace: str = "numpy"
     position_forms: tuple[PositionForm, ...] = ("t",)
     position_range: tuple[int, int] = (0, 2**20)
     position_kinds: tuple[PositionKind, ...] = ("integer",)
     dtypes: tuple[str, ...] = ("float32",)
+    devices: tuple[str, ...] = ("cpu",)
+    table_dtype: str | None = None
     profile: str | None = None
     empty: bool = False
     strided: bool = False
     in_place: bool = False
     accepts: Callable[[RopeSpec], bool | str] | None = None
+
+    def __post_init__(self) -> None:
+        low, high = self.position_range
+        wrong = {
+            "axes": len(set(self.axes)) != len(self.axes)
+            or not {"t", "d"} <= set(self.axes) <= set("bthd"),
+            "position_forms": not self.position_forms
+            or not set(self.position_forms) <= set(get_args(PositionForm)),
+            "position_kinds": "integer" not in self.position_kinds
+            or not set(self.position_kinds) <= set(get_args(PositionKind)),
+            "position_range": low > high,
+            "dtypes": not self.dtypes or not set(self.dtypes) <= set(DTYPES),
+            "devices": not self.devices,
+        }
+        for name, bad in wrong.items():
+            if bad:
+                raise ClaimError(f"Claim({name}={getattr(self, name)!r}): {_EXPECTED[name]}")
 
 
 def claims(**what: Any) -> Callable[[Any], Any]:
@@ -140,57 +185,61 @@ class Implementation:
         # A class that takes no spec is one RoPE, however often it is made.
         self.is_factory = is_factory(target) and _takes_one(target)
         self._made = made
-        own = getattr(made, "claim", None) or getattr(target, "claim", None)
+        own = getattr(target, "claim", None)
         self.claims_itself = own is not None
         self.claim: Claim = claim or own or Claim()
         self._apply = getattr(made, "apply_rope", None) or (made if callable(made) else None)
-        if self._apply is None:
+        if self._apply is None and not self.has("rotate"):
             raise TargetError(
-                f"{self.name} is a {type(target).__name__} that is neither callable as "
-                "f(x, positions) nor has a method apply_rope(x, positions)"
+                f"{self.name} (of type {type(target).__name__}) is no implementation: it is "
+                "neither callable as f(x, positions) nor has a method apply_rope(x, positions) or "
+                "apply_cos_sin(x, cos, sin)"
             )
         self.calls = 0
         self.first_call: tuple[Any, Any] | None = None
 
     def _make(self, target: Any, spec: RopeSpec) -> Any:
         accepts = getattr(getattr(target, "claim", None), "accepts", None)
-        answer = True if accepts is None else accepts(spec)
-        if answer is not True:
-            raise Unsupported(answer if isinstance(answer, str) else "its claim excludes this spec")
         try:
-            return target(spec) if _takes_one(target) else target()
+            answer = True if accepts is None else accepts(spec)
+            if answer is True:
+                return target(spec) if _takes_one(target) else target()
         except Unsupported:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise TargetError(
                 f"{self.name}({spec!r}) raised {type(error).__name__}: {error}"
             ) from error
+        raise Unsupported(answer if isinstance(answer, str) else "its claim excludes this spec")
 
     def has(self, surface: str) -> bool:
         """Whether a surface exists."""
         if surface == "apply":
-            return True
-        return callable(getattr(self._made, {"table": "cos_sin"}.get(surface, surface), None))
+            return self._apply is not None
+        if surface == "apply or rotate":
+            return self.has("apply") or self.has("rotate")
+        return callable(getattr(self._made, _METHODS.get(surface, surface), None))
 
     def remade(self, spec: RopeSpec) -> Implementation:
         """The same target for another spec; a callable is used as it is."""
         return Implementation(self.target, spec, self.claim, self.name)
 
-    def apply(self, *arguments: Any) -> Any:
-        """Call the target as the form of its positions wants it."""
+    def call(self, surface: str, *arguments: Any) -> Any:
+        """Call a surface. The very first call and its result are kept."""
         self.calls += 1
-        assert self._apply is not None
-        if self.first_call is not None:
-            return self._apply(*arguments)
+        if surface == "apply":
+            function = self._apply
+            assert function is not None
+        else:
+            function = getattr(self._made, _METHODS.get(surface, surface))
+        if self.first_call is not None or surface not in ("apply", "rotate"):
+            return function(*arguments)
         before = copy.deepcopy(arguments)
-        result = self._apply(*arguments)
-        self.first_call = (before, copy.deepcopy(result))
+        result = function(*arguments)
+        # A result that cannot be copied is no array; that is for others to say.
+        with contextlib.suppress(Exception):
+            self.first_call = (before, copy.deepcopy(result))
         return result
-
-    def surface(self, name: str, *arguments: Any) -> Any:
-        """Call another surface by the name of its method."""
-        self.calls += 1
-        return getattr(self._made, name)(*arguments)
 
 
 def is_factory(target: Any) -> bool:

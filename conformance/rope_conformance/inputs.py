@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from rope_conformance.exchange import namespace
 from rope_conformance.implementation import Claim
 
 if TYPE_CHECKING:
@@ -175,13 +176,19 @@ def cases(
             st.sampled_from([0.5, 0.25, -0.5, 0.1, 1e-3, 1 / 3]),
         )
     free = free_positions(claim)
+    shapes = []
+    if namespace(claim.namespace).fixed_shapes:
+        shapes = [s for s in SHAPES[:5] if min_tokens <= s[1] <= max_tokens]
 
     @st.composite
     def build(draw: Any) -> Case:
-        tokens = draw(st.integers(min_tokens, max_tokens))
-        same = draw(st.sampled_from(["none", "none", "batch", "heads"]))
-        batch = tokens if same == "batch" and tokens else draw(st.integers(1, 3))
-        heads = tokens if same == "heads" and tokens else draw(st.integers(1, 4))
+        if shapes:
+            batch, tokens, heads = draw(st.sampled_from(shapes))
+        else:
+            tokens = draw(st.integers(min_tokens, max_tokens))
+            same = draw(st.sampled_from(["none", "none", "batch", "heads"]))
+            batch = tokens if same == "batch" and tokens else draw(st.integers(1, 3))
+            heads = tokens if same == "heads" and tokens else draw(st.integers(1, 4))
         row_count = batch if rows else 1
         table: list[tuple[Any, ...] | range] = []
         for _ in range(row_count):

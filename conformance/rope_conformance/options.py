@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rope_conformance import exchange
 from rope_conformance.accuracy import profile_named, unit_roundoff
 from rope_conformance.discovery import discover_spec, takes_rows
 from rope_conformance.identify import layout_in_words
@@ -56,7 +57,9 @@ def settle(
     positions: str | None = None,
     position_range: str | None = None,
     real: bool = False,
+    namespace: str | None = None,
     dtype: str | None = None,
+    device: str | None = None,
     profile: str | None = None,
 ) -> Settled:
     """Return what a target is to be judged as.
@@ -69,17 +72,22 @@ def settle(
         What messages call it.
     layout, output_layout, head_dim, rotary_dim, rotary_start, base, direction
         Parts of the spec; None leaves what the target's own ``spec`` says.
-    axes, positions, position_range, real, dtype, profile
+    axes, positions, position_range, real, namespace, dtype, device, profile
         Parts of the claim, as texts; several values are separated by commas.
 
     Raises
     ------
-    OptionError, RopeError
+    OptionError, RopeError, NamespaceError
         If a value cannot be used.
     TargetError
         If the target is no implementation.
     """
     claim = _claim(target, axes, positions, position_range, real, dtype, profile)
+    if namespace is not None:
+        claim = replace(claim, namespace=namespace)
+    if device is not None:
+        claim = replace(claim, devices=tuple(device.split(",")))
+    exchange.namespace(claim.namespace)  # says at once if it cannot be used
     parts = {
         "layout": layout,
         "output_layout": output_layout,
@@ -218,8 +226,9 @@ def claim_in_words(claim: Claim) -> str:
     low, high = claim.position_range
     forms = " or ".join(_FORMS[form] for form in claim.position_forms)
     kind = ", whole or fractional," if "real" in claim.position_kinds else ""
+    where = "" if claim.devices == ("cpu",) else f" on {' and '.join(claim.devices)}"
     words = [
-        f"{' or '.join(claim.dtypes)} data",
+        f"{' or '.join(claim.dtypes)} data in {claim.namespace} arrays{where}",
         f"axes {claim.axes}",
         f"positions {forms}{kind} from {low:,} to {high:,}",
     ]

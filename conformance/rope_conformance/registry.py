@@ -25,6 +25,8 @@ __all__ = ["Check", "Clause", "RegistryError", "all_checks", "all_clauses"]
 
 EDITION = "2026.1"
 
+EITHER = "apply or rotate"  # judged by rotating, whoever made the table
+
 
 class RegistryError(Exception):
     """A clause or check that the registry refuses."""
@@ -120,6 +122,7 @@ class Check:
         """
         from rope_conformance.runner import assert_check
 
+        __tracebackhide__ = True
         assert_check(self, implementation, **options)
 
 

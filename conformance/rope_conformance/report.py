@@ -110,6 +110,7 @@ class Report:
     tightest_profile: str | None = None
     largest_ratio: float = 0.0
     horizon: dict[str, Any] = field(default_factory=dict)
+    table_given: bool = False
     calls: int = 0
     distinct_outputs: int = 0
     seconds: float = 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.metadata
+import itertools
 import platform
 import time
 import traceback
@@ -18,6 +19,7 @@ import numpy as np
 from rope_conformance.accuracy import profile_named
 from rope_conformance.diagnosis import likely_cause
 from rope_conformance.discovery import discover_facts, discover_spec, takes_rows
+from rope_conformance.exchange import NamespaceError
 from rope_conformance.implementation import Claim, Implementation, Unsupported, target_name
 from rope_conformance.inputs import Case
 from rope_conformance.registry import EDITION, Check, all_checks
@@ -42,6 +44,7 @@ def check(
     *,
     spec: RopeSpec | None = None,
     axes: str | None = None,
+    namespace: str | None = None,
     dtype: str | None = None,
     profile: str | None = None,
     effort: str = "default",
@@ -62,7 +65,7 @@ def check(
     spec
         The RoPE it should be. Left out, the target's own ``spec``; without one, base
         10000 at 128 channels or another width that it takes, in whichever layout it has.
-    axes, dtype, profile
+    axes, namespace, dtype, profile
         Parts of its claim, where they differ from what it says itself.
     effort
         ``quick``, ``default`` or ``thorough``: how many inputs are generated.
@@ -87,6 +90,8 @@ def check(
     ------
     TargetError
         If no verdict is possible: the target is no implementation, or does not load.
+    NamespaceError
+        If the framework or the device it claims cannot be used here.
     ValueError
         If an argument names an effort, profile or clause that does not exist.
     """
@@ -95,7 +100,12 @@ def check(
     checks = _chosen(only)
     started = time.perf_counter()
     own = claim or getattr(target, "claim", None) or Claim()
-    changed = {"axes": axes, "dtypes": dtype and (dtype,), "profile": profile}
+    changed = {
+        "axes": axes,
+        "namespace": namespace,
+        "dtypes": dtype and (dtype,),
+        "profile": profile,
+    }
     full = replace(own, **{k: v for k, v in changed.items() if v is not None})
     if full.profile is not None:
         profile_named(full.profile)
@@ -115,21 +125,21 @@ def check(
     meter, outputs = Meter(), set()
     found: dict[str, str] = {}
     try:
-        for kind in full.dtypes:
-            for each in checks:
-                trial = Trial(implementation, kind, meter=meter)
-                result = run_check(each, trial, effort=effort, seed=seed, command=command)
-                report.results.append(result)
-                outputs |= trial.outputs
-                found |= trial.facts
-                if progress is not None:
-                    progress(result)
+        for device, kind, each in itertools.product(full.devices, full.dtypes, checks):
+            trial = Trial(implementation, kind, meter=meter, device=device)
+            result = run_check(each, trial, effort=effort, seed=seed, command=command)
+            report.results.append(result)
+            outputs |= trial.outputs
+            found |= trial.facts
+            if progress is not None:
+                progress(result)
         if any(r.verdict == "passed" for r in report.results):
             report.facts += discover_facts(implementation, found, checks)
     except KeyboardInterrupt:
         report.interrupted = True
     position, ends = meter.horizon(HORIZON)
-    report.horizon = {"error": HORIZON, "position": position, "ends": ends}
+    report.horizon |= {"position": position, "ends": ends}
+    report.table_given = not implementation.has("apply")
     report.tightest_profile = meter.tightest()
     report.largest_ratio = meter.largest_ratio
     report.calls = implementation.calls
@@ -201,9 +211,12 @@ def run_check(
     closed = each.clause.opened_by(trial)
     if closed is not None:
         return result("not claimed", reason=closed)
-    failing = _fixed(each, trial)
-    if each.generated is not None:
-        failing = _generated(each, trial, EFFORTS[effort], seed, failing) or failing
+    try:
+        failing = _fixed(each, trial)
+        if each.generated is not None:
+            failing = _generated(each, trial, EFFORTS[effort], seed, failing) or failing
+    except NamespaceError as missing:
+        return result("not run", reason=str(missing))
     if failing is not None:
         case, error = failing
         return result(

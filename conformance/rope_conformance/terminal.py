@@ -269,7 +269,8 @@ def _summary(report: Report) -> Iterator[tuple[Text, Text]]:
     yield row("evidence", _evidence(report))
     yield row("accuracy", _accuracy(report))
     yield row("largest error", f"{_times(report.largest_ratio)} what the claim allows")
-    yield row("horizon", _horizon(report.horizon))
+    given = "none of its own: the caller gives the table"
+    yield row("horizon", given if report.table_given else _horizon(report.horizon))
     yield row("time", f"{report.seconds:.1f} s (effort {report.effort}, seed {report.seed})")
 
 
@@ -287,6 +288,8 @@ def _evidence(report: Report) -> str:
 
 def _accuracy(report: Report) -> str:
     tightest = report.tightest_profile
+    if report.table_given:
+        return f"claimed {report.profile}, of which the rotation alone is its own"
     if not any(r.samples for r in report.results):
         return f"claimed {report.profile}, not measured"
     if tightest is None:

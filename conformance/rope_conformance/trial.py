@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.accuracy import PROFILES, Judgement, Profile, bound, judge, profile_named
+from rope_conformance.exchange import NamespaceError, namespace
 from rope_conformance.implementation import Claim, Implementation, Unsupported
 from rope_conformance.inputs import Case, data_type
-from rope_ref import RopeSpec, pair_channels
+from rope_ref import RopeSpec, cos_sin, pair_channels
 
 __all__ = ["CheckFailure", "Meter", "Spot", "Trial", "TargetRaised"]
 
@@ -34,7 +35,7 @@ class Spot:
 
     def __str__(self) -> str:
         return (
-            f"position {self.position:g}, pair {self.pair}, channel {self.channel} "
+            f"position {_number(self.position)}, pair {self.pair}, channel {self.channel} "
             f"(row {self.row}, token {self.token}, head {self.head}): got {self.got:.9g}, "
             f"want {self.want:.9g}, {self.ratio:.3g} times the bound"
         )
@@ -52,7 +53,8 @@ class TargetRaised(Exception):
     """The implementation raised inside its claim."""
 
     def __init__(self, error: BaseException) -> None:
-        super().__init__(f"{type(error).__name__}: {error}")
+        text = f": {error}" if str(error) else ""
+        super().__init__(f"{type(error).__name__}{text}")
         self.error = error
 
 
@@ -117,17 +119,20 @@ class Trial:
         dtype: str,
         profile: Profile | None = None,
         meter: Meter | None = None,
+        device: str | None = None,
     ) -> None:
         self.implementation = implementation
         self.spec = implementation.spec
         self.claim = implementation.claim
+        self.namespace = namespace(self.claim.namespace)
         self.dtype = dtype
+        self.device = device or self.claim.devices[0]
         self.profile = profile or default_profile(self.claim, dtype)
         self.meter = meter or Meter()
         self.inputs = 0
         self.samples = 0
         self.decisive = 0
-        self.last_call: tuple[Array, ...] | None = None
+        self.last_call: tuple[Any, ...] | None = None
         self.outputs: set[int] = set()
         self.last_result: Any = None
         self.notes: list[str] = []
@@ -147,17 +152,35 @@ class Trial:
         TargetRaised
             If the implementation raised.
         """
-        native = self.to_claimed_axes(x, strided=strided)
-        result = self.call("apply", native, *self.position_arguments(positions, x.shape))
+        native = self.native(x, strided=strided)
+        if self.implementation.has("apply"):
+            result = self.call("apply", native, *self.position_arguments(positions, x.shape))
+        else:
+            tables = [self.table(part) for part in cos_sin(positions, self.spec)]
+            result = self.call("rotate", native, *tables)
         return self.from_claimed_axes(self.checked(result, native), x.shape)
+
+    def table(self, values: Array) -> Any:
+        """A table for the surface `rotate`, in the type its claim names."""
+        return self.namespace.array(values.astype(data_type(self.table_type)), self.device)
+
+    @property
+    def table_type(self) -> str:
+        """Type of the tables given to the surface `rotate`."""
+        return self.claim.table_dtype or ("float64" if self.dtype == "float64" else "float32")
+
+    def positions(self, case: Case) -> Array:
+        """The positions of a case. Without 64-bit types fractions are rounded here already."""
+        p = case.position_array()
+        if p.dtype.kind == "f" and not self.namespace.wide:
+            return p.astype(np.float32).astype(np.float64)
+        return p
 
     def call(self, surface: str, *arguments: Any) -> Any:
         """Call a surface; what it raises becomes `TargetRaised`."""
         self.last_call = arguments
         try:
-            if surface == "apply":
-                return self.implementation.apply(*arguments)
-            return self.implementation.surface(surface, *arguments)
+            return self.implementation.call(surface, *arguments)
         except Unsupported as error:
             raise CheckFailure(f"raised Unsupported inside its claim: {error}") from error
         except (KeyboardInterrupt, GeneratorExit):
@@ -165,19 +188,37 @@ class Trial:
         except BaseException as error:  # SystemExit too: the run goes on
             raise TargetRaised(error) from error
 
-    def to_claimed_axes(self, x: Array, *, strided: bool = False) -> Array:
-        """A fresh array in the implementation's own order of axes."""
+    def native(self, x: Array, *, strided: bool = False) -> Any:
+        """A new array of the implementation's framework, in its order of axes.
+
+        `strided`: every second element of a larger array, so that no axis is contiguous.
+        """
+        host = self.to_claimed_axes(x)
+        if not strided:
+            return self.namespace.array(host, self.device)
+        every_second = tuple(slice(None, None, 2) for _ in host.shape)
+        room = np.zeros(tuple(2 * n for n in host.shape), dtype=host.dtype)
+        room[every_second] = host
+        return self.namespace.array(room, self.device)[every_second]
+
+    def native_positions(self, positions: Array) -> Any:
+        """Positions as an array of the framework: 64 bits wide where it has such types."""
+        if not self.namespace.wide:
+            if (np.abs(positions) >= 2**31).any():
+                raise NamespaceError("positions beyond 2**31 need 64-bit integers")
+            positions = positions.astype(np.int32 if positions.dtype.kind == "i" else np.float32)
+        return self.namespace.array(positions, self.device)
+
+    def host(self, value: Any) -> Array:
+        """What an implementation returned beside its output, as a NumPy array."""
+        return self.namespace.host(value) if self.namespace.owns(value) else np.asarray(value)
+
+    def to_claimed_axes(self, x: Array) -> Array:
+        """An array ``bthd`` in the implementation's order of axes."""
         axes = self.claim.axes
         index = tuple(slice(None) if letter in axes else 0 for letter in "bthd")
         kept = [letter for letter in "bthd" if letter in axes]
-        native = x[index].transpose([kept.index(letter) for letter in axes])
-        if not strided:
-            return np.array(native, order="C", copy=True)
-        # Every second element of a larger array: no axis is contiguous.
-        room = np.zeros(tuple(2 * n for n in native.shape), dtype=native.dtype)
-        view = room[tuple(slice(None, None, 2) for _ in native.shape)]
-        view[...] = native
-        return view
+        return x[index].transpose([kept.index(letter) for letter in axes])
 
     def from_claimed_axes(self, y: Array, shape: tuple[int, ...]) -> Array:
         """Back to ``bthd``."""
@@ -197,39 +238,44 @@ class Trial:
     def position_arguments(self, positions: Array, shape: tuple[int, ...]) -> tuple[Any, ...]:
         """Positions (T,) or (B, T) in a form the implementation claims."""
         forms = self.claim.position_forms
-        if positions.ndim == 2:
-            return (positions.copy(),)
-        if "t" in forms:
-            return (positions.copy(),)
-        if "bt" in forms:
-            return (np.broadcast_to(positions, (shape[0], positions.size)).copy(),)
+        if positions.ndim == 1 and "t" not in forms and "bt" in forms:
+            positions = np.broadcast_to(positions, (shape[0], positions.size))
+        if positions.ndim == 2 or "t" in forms:
+            return (self.native_positions(positions),)
         start = int(positions[0]) if positions.size else 0
         return (start,) if "offset" in forms else ()
 
-    def checked(self, result: Any, native: Array) -> Array:
-        """The result as an array of its own, once type, shape and dtype are right."""
+    def checked(self, result: Any, native: Any) -> Array:
+        """The result as a NumPy array, once type, shape, dtype and device are right."""
+        own = self.namespace
+        if result is None and self.claim.in_place:
+            result = native
         if result is None:
-            if self.claim.in_place:
-                return native.copy()
             raise CheckFailure(
                 "returned None; it must return the rotated array (or claim in_place)"
             )
-        if type(result) is not type(native):
+        if not own.owns(result):
             raise CheckFailure(
-                f"returned {type(result).__module__}.{type(result).__name__}, "
-                f"not an array of the type it was given ({type(native).__module__}."
-                f"{type(native).__name__})"
+                f"returned {type(result).__module__}.{type(result).__name__}, not an array of the "
+                f"type it was given ({type(native).__module__}.{type(native).__name__})"
             )
-        if result.shape != native.shape:
+        if tuple(result.shape) != tuple(native.shape):
             raise CheckFailure(
-                f"returned shape {result.shape} for x of shape {native.shape} "
+                f"returned shape {tuple(result.shape)} for x of shape {tuple(native.shape)} "
                 f"(axes {self.claim.axes!r})"
             )
-        if result.dtype != native.dtype:
-            raise CheckFailure(f"returned dtype {result.dtype} for x of dtype {native.dtype}")
+        if own.dtype(result) != own.dtype(native):
+            raise CheckFailure(
+                f"returned dtype {own.dtype(result)} for x of dtype {own.dtype(native)}"
+            )
+        if own.device(result) != own.device(native):
+            raise CheckFailure(
+                f"returned an array on {own.device(result)} for x on {own.device(native)}"
+            )
         self.last_result = result
-        self.outputs.add(hash(result.tobytes()))
-        return np.array(result)
+        host = own.host(result)
+        self.outputs.add(hash(host.tobytes()))
+        return host
 
     def judge(self, y: Array, x: Array, positions: Array) -> Judgement:
         """Compare with the truth, count the evidence, and return the judgement."""
@@ -295,6 +341,10 @@ class Trial:
 def default_profile(claim: Claim, dtype: str) -> Profile:
     """The profile claimed for a type of data, or what is taken for claimed."""
     return profile_named(claim.profile or ("float64" if dtype == "float64" else "float32"))
+
+
+def _number(position: float) -> str:
+    return str(int(position)) if position == int(position) else repr(position)
 
 
 def _difference(got: float, want: float) -> float:

@@ -197,7 +197,7 @@ NO_VERDICT = {
     "exits on import": (["{folder}/leaves.py:f"], "SystemExit: 0"),
     "not callable": (["{odd}:number"], "neither callable"),
     "raises when made": (["{odd}:Raises"], "RuntimeError: no weights here"),
-    "exits when made": (["{odd}:Exits"], "'bye'"),
+    "exits when made": (["{odd}:Exits"], "SystemExit: bye"),
     "odd rotary_dim": ([GOOD, "--rotary-dim=7"], "rotary_dim=7 is odd"),
     "rotary_dim beyond the head": ([GOOD, "--head-dim=8", "--rotary-dim=10"], "rotary_dim=10"),
     "negative base": ([GOOD, "--base=-1"], "base must be positive"),

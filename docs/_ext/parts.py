@@ -26,6 +26,8 @@ from rope_ref import RopeSpec
 
 SURFACES = {
     "apply": "apply_rope(x, positions)",
+    "rotate": "apply_cos_sin(x, cos, sin)",
+    "apply or rotate": "apply_rope(x, positions) or apply_cos_sin(x, cos, sin)",
     "theta": "theta()",
     "table": "cos_sin(positions)",
     "qkv": "qkv(q, k, v, positions)",

@@ -6,6 +6,7 @@ FAMILIES = (
     "pairing",
     "frequency",
     "table",
+    "tables",
     "rotation",
     "score",
     "passthrough",

@@ -27,7 +27,7 @@ Array = npt.NDArray[Any]
 
 def oracle(trial: Trial, case: Case, message: str) -> None:
     """Compare one call with the reference."""
-    x, positions = trial.x(case), case.position_array()
+    x, positions = trial.x(case), trial.positions(case)
     y = trial.apply(x, positions, strided=case.strided)
     trial.demand(trial.judge(y, x, positions), message)
 

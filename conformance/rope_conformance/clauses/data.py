@@ -10,7 +10,7 @@ import numpy as np
 from rope_conformance.clauses._common import numeric_cases, numeric_fixed, oracle
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs import Case
-from rope_conformance.registry import Clause
+from rope_conformance.registry import EITHER, Clause
 from rope_conformance.trial import CheckFailure, Trial
 
 KEPT = Clause(
@@ -18,6 +18,7 @@ KEPT = Clause(
     sentence="The result is an array of the type, dtype and shape that came in.",
     formula=r"\mathrm{dtype}(y) = \mathrm{dtype}(x),\quad \mathrm{shape}(y) = \mathrm{shape}(x)",
     reference="rope_ref.rotation:apply_rope",
+    surface=EITHER,
 )
 
 MUTATION = Clause(
@@ -25,6 +26,7 @@ MUTATION = Clause(
     sentence="Neither x nor the positions are changed, unless working in place is claimed.",
     formula=r"x,\, p \text{ after} = x,\, p \text{ before}",
     reference="rope_ref.rotation:apply_rope",
+    surface=EITHER,
 )
 
 STRIDES = Clause(
@@ -32,7 +34,14 @@ STRIDES = Clause(
     sentence="A view of a larger array is rotated like a copy of it.",
     formula=r"f(\mathrm{view}(x)) = f(\mathrm{copy}(x))",
     reference="rope_ref.rotation:apply_rope",
-    opened_by=lambda trial: None if trial.claim.strided else "strided views are not claimed",
+    surface=EITHER,
+    opened_by=lambda trial: (
+        "arrays of this namespace are never views"
+        if not trial.namespace.views
+        else None
+        if trial.claim.strided
+        else "strided views are not claimed"
+    ),
 )
 
 EMPTY = Clause(
@@ -40,6 +49,7 @@ EMPTY = Clause(
     sentence="An array without tokens comes back as it is.",
     formula=r"T = 0 \;\Rightarrow\; y = x",
     reference="rope_ref.rotation:apply_rope",
+    surface=EITHER,
     opened_by=lambda trial: None if trial.claim.empty else "empty input is not claimed",
 )
 
@@ -48,6 +58,7 @@ DETERMINISM = Clause(
     sentence="The same call gives the same bits, and leaves earlier results alone.",
     formula=r"f(x, p) = f(x, p)",
     reference="rope_ref.rotation:apply_rope",
+    surface=EITHER,
 )
 
 
@@ -58,20 +69,23 @@ DETERMINISM = Clause(
 )
 def kept(trial: Trial, case: Case) -> None:
     """`Trial.apply` looks at type, shape and dtype of every result, here and everywhere."""
-    trial.apply(trial.x(case), case.position_array())
+    trial.apply(trial.x(case), trial.positions(case))
 
 
 @MUTATION.check(fixed=numeric_fixed, kills=["writes_into_x"], minimum=3)
 def mutation(trial: Trial, case: Case) -> None:
     """Look at the arguments after the call."""
-    x, positions = trial.x(case), case.position_array()
+    x, positions = trial.x(case), trial.positions(case)
     trial.apply(x, positions)
-    given = trial.last_call
-    assert given is not None
-    if not trial.claim.in_place and not same_numbers(given[0], trial.to_claimed_axes(x)).all():
+    assert trial.last_call is not None
+    given, *rest = trial.last_call
+    host = trial.namespace.host
+    if not trial.claim.in_place and not same_numbers(host(given), trial.to_claimed_axes(x)).all():
         raise CheckFailure("x was changed by the call; copy it first, or claim in_place")
-    for before, after in zip(trial.position_arguments(positions, x.shape), given[1:], strict=True):
-        if not np.array_equal(before, after):
+    if not trial.implementation.has("apply"):
+        return
+    for before, after in zip(trial.position_arguments(positions, x.shape), rest, strict=True):
+        if not isinstance(after, int) and not np.array_equal(host(before), host(after)):
             raise CheckFailure("the positions were changed by the call")
 
 
@@ -93,25 +107,28 @@ def strides(trial: Trial, case: Case) -> None:
 )
 def empty(trial: Trial, case: Case) -> None:
     """No tokens at all."""
-    trial.apply(trial.x(case), case.position_array())
+    trial.apply(trial.x(case), trial.positions(case))
 
 
 @DETERMINISM.check(fixed=numeric_fixed, kills=["counts_calls", "reuses_buffer"], minimum=3)
 def determinism(trial: Trial, case: Case) -> None:
     """Call, call with other data, call again; then repeat the very first call of the run."""
-    x, positions = trial.x(case), case.position_array()
+    x, positions = trial.x(case), trial.positions(case)
     first = trial.apply(x, positions)
     kept_result = trial.last_result
     trial.apply(-x, positions)
-    if not same_numbers(first, trial.from_claimed_axes(np.asarray(kept_result), x.shape)).all():
+    kept_result = trial.from_claimed_axes(trial.namespace.host(kept_result), x.shape)
+    if not same_numbers(first, kept_result).all():
         raise CheckFailure("a result changed when the next call was made: its memory is reused")
     again = trial.apply(x, positions)
     if not same_numbers(first, again).all():
         raise CheckFailure("the same call gave other numbers the third time")
     assert trial.implementation.first_call is not None
     arguments, was = trial.implementation.first_call
-    now = trial.call("apply", *copy.deepcopy(arguments))
-    if type(now) is not type(was) or not same_numbers(np.asarray(was), np.asarray(now)).all():
+    surface = "apply" if trial.implementation.has("apply") else "rotate"
+    now = trial.call(surface, *copy.deepcopy(arguments))
+    before, after = trial.namespace.host(was), trial.namespace.host(now)
+    if not same_numbers(before, after).all():
         raise CheckFailure("the first call of the run, repeated, gave other numbers")
 
 

@@ -18,13 +18,13 @@ from rope_conformance.implementation import Unsupported
 from rope_conformance.inputs import Case, cases, positions_within
 from rope_conformance.registry import Clause
 from rope_conformance.trial import CheckFailure, Trial
-from rope_ref import RopeSpec
+from rope_ref import PowerLaw, RopeSpec
 
 LADDER = Clause(
     id="frequency.ladder",
     sentence="Pair i turns by theta_i radians per position, base**(-2i/R) before any remap.",
     formula=r"\theta_i = b^{-2i/R}",
-    reference="rope_ref.frequencies:PowerLaw",
+    reference="rope_ref.frequencies:_power_law",
 )
 
 PHASE = Clause(
@@ -34,14 +34,14 @@ PHASE = Clause(
         "the claimed profile promises."
     ),
     formula=r"\varphi = p\,\theta_i",
-    reference="rope_ref.sincos:cos_sin",
+    reference="rope_ref.turns:Ladder._exact",
 )
 
 NEGATIVE = Clause(
     id="frequency.negative",
     sentence="Negative positions turn pairs backwards, exactly as far.",
     formula=r"\varphi(-p) = -\varphi(p)",
-    reference="rope_ref.sincos:cos_sin",
+    reference="rope_ref.sincos:_table",
     opened_by=lambda trial: (
         None if trial.claim.position_range[0] < 0 else "negative positions are not claimed"
     ),
@@ -51,7 +51,7 @@ REAL = Clause(
     id="frequency.real",
     sentence="Positions that are not whole numbers turn pairs by the corresponding part.",
     formula=r"\varphi = p\,\theta_i,\quad p \in \mathbb{R}",
-    reference="rope_ref.sincos:cos_sin",
+    reference="rope_ref.turns:Ladder._exact",
     opened_by=lambda trial: (
         None if "real" in trial.claim.position_kinds else "real positions are not claimed"
     ),
@@ -61,7 +61,7 @@ ROWS = Clause(
     id="frequency.rows",
     sentence="Positions of shape (B, T) give each batch row its own positions.",
     formula=r"\varphi_{b,t,i} = p_{b,t}\,\theta_i",
-    reference="rope_ref.rotation:apply_rope",
+    reference="rope_ref.rotation:_spread",
     opened_by=lambda trial: (
         None
         if "bt" in trial.claim.position_forms and "b" in trial.claim.axes
@@ -74,6 +74,14 @@ WIDTHS = Clause(
     sentence="Any even number of channels rotates, alone or as part of a head.",
     formula=r"R \in 2\mathbb{N},\quad R \le D",
     reference="rope_ref.spec:RopeSpec",
+    opened_by=factory_only,
+)
+
+BASES = Clause(
+    id="frequency.bases",
+    sentence="RoPEs with different bases, made one after the other, keep each its own base.",
+    formula=r"\theta_i = b^{-2i/R} \text{ for each } b",
+    reference="rope_ref.frequencies:_power_law",
     opened_by=factory_only,
 )
 
@@ -95,8 +103,8 @@ THETA = Clause(
 def ladder(trial: Trial, case: Case) -> None:
     """Put (1, 0) into every pair: what comes out is its cos and sin."""
     x = angles_probe(trial, case)
-    y = trial.apply(x, case.position_array())
-    judgement = trial.judge(y, x, case.position_array())
+    y = trial.apply(x, trial.positions(case))
+    judgement = trial.judge(y, x, trial.positions(case))
     trial.demand(judgement, "a pair turns at another speed")
 
 
@@ -152,7 +160,7 @@ def real(trial: Trial, case: Case) -> None:
 )
 def rows(trial: Trial, case: Case) -> None:
     """Compare with the reference where rows stand at different positions."""
-    oracle(trial, case, "a row did not get its own positions")
+    oracle(trial, case, "wrong where each row has positions of its own")
 
 
 _WIDTHS = ((6, 6), (48, 48), (80, 80), (96, 96), (64, 32), (80, 20), (128, 32))
@@ -160,6 +168,23 @@ _WIDTHS = ((6, 6), (48, 48), (80, 80), (96, 96), (64, 32), (80, 20), (128, 32))
 
 def _at_width(trial: Trial, number: int) -> Case:
     return replace(standard_case(trial, (0, 1, 2, 100, 1000, 4095)), parameter=number)
+
+
+def _other(trial: Trial, spec: RopeSpec, case: Case, message: str) -> None:
+    """Judge the same target made for another spec; the evidence is this trial's."""
+    try:
+        other = trial.implementation.remade(spec)
+    except Unsupported as reason:
+        words = f"head_dim={spec.head_dim}, rotary_dim={spec.rotary_dim}, {spec.frequencies}"
+        trial.notes.append(f"{words} unsupported: {reason}")
+        return
+    at_spec = Trial(other, trial.dtype, trial.profile, device=trial.device)
+    try:
+        oracle(at_spec, case, message)
+    finally:
+        trial.implementation.calls += other.calls
+        trial.samples += at_spec.samples
+        trial.decisive += at_spec.decisive
 
 
 @WIDTHS.check(
@@ -179,18 +204,22 @@ def widths(trial: Trial, case: Case) -> None:
         frequencies=trial.spec.frequencies,
         direction=trial.spec.direction,
     )
-    try:
-        other = trial.implementation.remade(spec)
-    except Unsupported as reason:
-        trial.notes.append(f"head_dim={head_dim}, rotary_dim={rotary_dim} unsupported: {reason}")
-        return
-    at_width = Trial(other, trial.dtype, trial.profile)
-    try:
-        oracle(at_width, case, f"wrong at head_dim={head_dim}, rotary_dim={rotary_dim}")
-    finally:
-        trial.implementation.calls += other.calls
-        trial.samples += at_width.samples
-        trial.decisive += at_width.decisive
+    _other(trial, spec, case, f"wrong at head_dim={head_dim}, rotary_dim={rotary_dim}")
+
+
+@BASES.check(
+    fixed=lambda trial: [standard_case(trial, (0, 1, 2, 100, 1000, 4095))],
+    kills=["table_kept_by_width"],
+    minimum=50,
+    numeric=True,
+)
+def bases(trial: Trial, case: Case) -> None:
+    """Make it at another base, then at its own, then at a third, and judge each."""
+    own = trial.spec.frequencies
+    assert isinstance(own, PowerLaw)
+    for base in (own.base * 50, own.base, own.base * 2):
+        spec = replace(trial.spec, frequencies=PowerLaw(base))
+        _other(trial, spec, case, f"wrong at base {float(base):g}, made after other bases")
 
 
 @THETA.check(
@@ -199,7 +228,7 @@ def widths(trial: Trial, case: Case) -> None:
 )
 def theta(trial: Trial, case: Case) -> None:
     """Compare theta() with the real numbers."""
-    got = np.asarray(trial.call("theta"), dtype=np.float64)
+    got = np.asarray(trial.host(trial.call("theta")), dtype=np.float64)
     want = trial.spec.theta()
     if got.shape != want.shape:
         raise CheckFailure(f"theta() has shape {got.shape}, expected {want.shape}, one per pair")

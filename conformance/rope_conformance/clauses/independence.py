@@ -11,7 +11,7 @@ from rope_conformance.accuracy import bound, compare, pair_norm, per_token
 from rope_conformance.clauses._common import numeric_fixed, pairs
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs import Case, free_positions
-from rope_conformance.registry import Clause
+from rope_conformance.registry import EITHER, Clause
 from rope_conformance.trial import CheckFailure, Trial
 
 _AXES = {"row": 0, "token": 1, "head": 2}
@@ -21,6 +21,7 @@ TOKENS = Clause(
     sentence="What a token becomes does not depend on the data of any other token.",
     formula=r"y_{b,t,h} = f(x_{b,t,h},\, p_{b,t})",
     reference="rope_ref.rotation:apply_rope",
+    surface=EITHER,
 )
 
 HEADS = Clause(
@@ -28,6 +29,7 @@ HEADS = Clause(
     sentence="Each head is rotated by itself, all heads of a token by the same phases.",
     formula=r"y_{b,t,h} = f(x_{b,t,h},\, p_{b,t})",
     reference="rope_ref.rotation:apply_rope",
+    surface=EITHER,
     opened_by=lambda trial: None if "h" in trial.claim.axes else "there is no head axis",
 )
 
@@ -36,6 +38,7 @@ ROWS = Clause(
     sentence="Each batch row is rotated by itself.",
     formula=r"y_{b,t,h} = f(x_{b,t,h},\, p_{b,t})",
     reference="rope_ref.rotation:apply_rope",
+    surface=EITHER,
     opened_by=lambda trial: None if "b" in trial.claim.axes else "there is no batch axis",
 )
 
@@ -44,6 +47,7 @@ NAN = Clause(
     sentence="A NaN reaches no other token, head or batch row.",
     formula=r"x_{b,t,h} \text{ NaN} \;\Rightarrow\; y_{b',t',h'} \text{ as before}",
     reference="rope_ref.rotation:apply_rope",
+    surface=EITHER,
 )
 
 CHUNKS = Clause(
@@ -51,6 +55,7 @@ CHUNKS = Clause(
     sentence="A sequence rotated in pieces, each at its own positions, equals the whole rotated.",
     formula=r"f(x)_{t_0:t_1} = f(x_{t_0:t_1},\, p_{t_0:t_1})",
     reference="rope_ref.sincos:cos_sin",
+    surface=EITHER,
     opened_by=lambda trial: (
         None
         if free_positions(trial.claim) or "offset" in trial.claim.position_forms
@@ -72,7 +77,7 @@ def _several(what: str) -> Callable[[Trial], list[Case]]:
 def _others_unchanged(trial: Trial, case: Case, what: str) -> None:
     """Change one token, head or row at a time; all others must keep every bit."""
     axis = _AXES[what]
-    x, positions = trial.x(case), case.position_array()
+    x, positions = trial.x(case), trial.positions(case)
     count = x.shape[axis]
     before = trial.apply(x, positions)
     other = trial.x(replace(case, seed=case.seed + 77))
@@ -114,7 +119,7 @@ def rows(trial: Trial, case: Case) -> None:
 @NAN.check(fixed=lambda trial: _cases(trial)[:6], kills=["nan_spreads"], minimum=3)
 def nan(trial: Trial, case: Case) -> None:
     """Put a NaN on one channel of one token of one head of one row."""
-    x, positions = trial.x(case), case.position_array()
+    x, positions = trial.x(case), trial.positions(case)
     before = trial.apply(x, positions)
     spot = (case.batch - 1, case.tokens // 2, case.heads - 1)
     channel = trial.spec.rotary_start
@@ -144,7 +149,7 @@ def nan(trial: Trial, case: Case) -> None:
 )
 def chunks(trial: Trial, case: Case) -> None:
     """Rotate whole, and cut in two before token `parameter`."""
-    x, positions = trial.x(case), case.position_array()
+    x, positions = trial.x(case), trial.positions(case)
     whole = np.asarray(trial.apply(x, positions), np.float64)
     cut = case.parameter
     pieces = [

@@ -2,7 +2,7 @@
 
 from rope_conformance.identify import layout_in_words, read_map, visible_pairs
 from rope_conformance.inputs import Case
-from rope_conformance.registry import Clause
+from rope_conformance.registry import EITHER, Clause
 from rope_conformance.trial import CheckFailure, Trial
 
 LAYOUT = Clause(
@@ -13,14 +13,16 @@ LAYOUT = Clause(
         "channels of that pair and on no other."
     ),
     formula=r"\text{interleaved: } (2i,\, 2i+1) \qquad \text{half: } (i,\, i + R/2)",
-    reference="rope_ref.rotation:pair_channels",
+    reference="rope_ref.rotation:_channels",
+    surface=EITHER,
 )
 
 OUTPUT_LAYOUT = Clause(
     id="pairing.output_layout",
     sentence="Pair i is written where the output layout says; if none is named, where it was read.",
     formula=r"y_{\mathrm{out}(i)} = R(p\,\theta_i)\, x_{\mathrm{in}(i)}",
-    reference="rope_ref.rotation:pair_channels",
+    reference="rope_ref.rotation:_channels",
+    surface=EITHER,
 )
 
 DIRECTION = Clause(
@@ -30,7 +32,8 @@ DIRECTION = Clause(
         "second; direction -1 turns it the other way."
     ),
     formula=r"(u, v) \mapsto (u \cos\varphi - v \sin\varphi,\; u \sin\varphi + v \cos\varphi)",
-    reference="rope_ref.rotation:apply_rope",
+    reference="rope_ref.rotation:_rotate",
+    surface=EITHER,
 )
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from rope_conformance.clauses._common import numeric_cases, numeric_fixed
 from rope_conformance.inputs import Case
-from rope_conformance.registry import Clause
+from rope_conformance.registry import EITHER, Clause
 from rope_conformance.trial import CheckFailure, Trial
 from rope_ref import pair_channels
 
@@ -19,6 +19,7 @@ UNTOUCHED = Clause(
     sentence="Channels outside the rotating ones come out bit for bit as they went in.",
     formula=r"y_c = x_c \quad\text{for } c \notin [\mathrm{start},\, \mathrm{start} + R)",
     reference="rope_ref.rotation:apply_rope",
+    surface=EITHER,
     opened_by=lambda trial: (
         None if trial.spec.rotary_dim < trial.spec.head_dim else "every channel rotates"
     ),
@@ -46,7 +47,7 @@ def channels(trial: Trial, case: Case) -> None:
     if case.parameter == _ODD_NUMBERS:
         odd = np.array([np.nan, np.inf, -np.inf, -0.0, 1.0])
         x[..., rest] = np.resize(odd, rest.size).astype(x.dtype)
-    y = trial.apply(x, case.position_array())
+    y = trial.apply(x, trial.positions(case))
     bad = np.argwhere(~same_numbers(x[..., rest], y[..., rest]))
     if bad.size:
         row, token, head, n = (int(i) for i in bad[0])
@@ -64,15 +65,15 @@ def channels(trial: Trial, case: Case) -> None:
 )
 def values(trial: Trial, case: Case) -> None:
     """Hand q, k and v over; v must come back as it was."""
-    positions = case.position_array()
+    positions = trial.positions(case)
     # Grouped heads where the number of heads allows.
     shared = case.heads // 4 if case.heads % 4 == 0 else case.heads
     q, k, v = (
         replace(case, heads=heads, seed=case.seed + n)
         for n, heads in enumerate((case.heads, shared, shared))
     )
-    native = [trial.to_claimed_axes(trial.x(c)) for c in (q, k, v)]
-    v_before = native[2].copy()
+    native = [trial.native(trial.x(c)) for c in (q, k, v)]
+    v_before = trial.namespace.host(native[2])
     arguments = trial.position_arguments(positions, (case.batch, case.tokens))
     result = trial.call("qkv", *native, *arguments)
     if not isinstance(result, tuple | list) or len(result) != 3:

@@ -21,7 +21,7 @@ from rope_conformance.clauses._common import (
 )
 from rope_conformance.clauses.table import norm_error
 from rope_conformance.inputs import Case, cases
-from rope_conformance.registry import Clause
+from rope_conformance.registry import EITHER, Clause
 from rope_conformance.trial import CheckFailure, Trial
 from rope_ref import pair_channels
 
@@ -40,6 +40,7 @@ NORM = Clause(
     sentence="The length of each pair comes out times A.",
     formula=r"\lVert y_i \rVert = A\,\lVert x_i \rVert",
     reference="rope_ref.rotation:apply_rope",
+    surface=EITHER,
 )
 
 LINEAR = Clause(
@@ -47,6 +48,7 @@ LINEAR = Clause(
     sentence="The map is linear in x: parts can be rotated apart, and a factor taken out.",
     formula=r"f(x + x') = f(x) + f(x'),\quad f(a x) = a f(x)",
     reference="rope_ref.rotation:apply_rope",
+    surface=EITHER,
 )
 
 
@@ -67,6 +69,7 @@ COMPOSE = Clause(
     sentence="Rotating by p and then by q is rotating by p + q, times A.",
     formula=r"f_q(f_p(x)) = A\, f_{p+q}(x)",
     reference="rope_ref.rotation:apply_rope",
+    surface=EITHER,
     opened_by=_free,
 )
 
@@ -75,6 +78,7 @@ INVERSE = Clause(
     sentence="Rotating by p and then by -p gives x back, times A squared.",
     formula=r"f_{-p}(f_p(x)) = A^2\, x",
     reference="rope_ref.rotation:invert_rope",
+    surface=EITHER,
     opened_by=_free_and_negative,
 )
 
@@ -83,6 +87,7 @@ TRANSPOSE = Clause(
     sentence="The transpose of the map at p is the map at -p.",
     formula=r"M(p)^{\mathsf T} = M(-p)",
     reference="rope_ref.rotation:transpose_rope",
+    surface=EITHER,
     opened_by=_free_and_negative,
 )
 
@@ -97,7 +102,7 @@ TRANSPOSE = Clause(
 def norm(trial: Trial, case: Case) -> None:
     """Measure each pair before and after."""
     x = trial.x(case)
-    y = trial.apply(x, case.position_array())
+    y = trial.apply(x, trial.positions(case))
     norm_error(trial, x, y, case, "the length of a pair changed (length, not value)")
 
 
@@ -110,7 +115,7 @@ def norm(trial: Trial, case: Case) -> None:
 )
 def linear(trial: Trial, case: Case) -> None:
     """Rotate x, 4x, and x's first and second channels apart: no input is rounded."""
-    x, positions = trial.x(case), case.position_array()
+    x, positions = trial.x(case), trial.positions(case)
     first, second = x.copy(), x.copy()
     first[..., pair_channels(trial.spec)[1]] = 0
     second[..., pair_channels(trial.spec)[0]] = 0
@@ -143,7 +148,7 @@ def linear(trial: Trial, case: Case) -> None:
 )
 def compose(trial: Trial, case: Case) -> None:
     """Rotate twice, and once by the sum."""
-    p = case.position_array()
+    p = trial.positions(case)
     q = p[..., ::-1].copy()
     x = trial.x(case)
     once = to_input_layout(trial, trial.apply(x, p))
@@ -163,7 +168,7 @@ def compose(trial: Trial, case: Case) -> None:
 )
 def inverse(trial: Trial, case: Case) -> None:
     """Rotate there and back."""
-    p = case.position_array()
+    p = trial.positions(case)
     x = trial.x(case)
     once = to_input_layout(trial, trial.apply(x, p))
     back = np.asarray(trial.apply(once, -p), np.float64)

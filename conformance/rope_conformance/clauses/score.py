@@ -11,7 +11,7 @@ import numpy.typing as npt
 from rope_conformance.accuracy import bound, compare, pair_norm, per_token
 from rope_conformance.clauses._common import pairs
 from rope_conformance.inputs import Case, cases, data_type, free_positions
-from rope_conformance.registry import Clause
+from rope_conformance.registry import EITHER, Clause
 from rope_conformance.trial import Trial
 from rope_ref import Given, RopeSpec, cos_sin, pair_channels
 
@@ -45,6 +45,7 @@ OFFSET = Clause(
     ),
     formula=r"f_{m+s}(q) \cdot f_{n+s}(k) = f_m(q) \cdot f_n(k)",
     reference="rope_ref.attention:attention_logits",
+    surface=EITHER,
     opened_by=_offsets,
 )
 
@@ -56,6 +57,7 @@ WORKED = Clause(
     ),
     formula=r"f_0(e) \cdot f_2(e) = f_5(e) \cdot f_7(e) = A^2 \cos 2",
     reference="rope_ref.attention:attention_logits",
+    surface=EITHER,
     opened_by=_worked_example,
 )
 
@@ -76,7 +78,7 @@ def offset(trial: Trial, case: Case) -> None:
 
     Pair by pair, since the score of the whole head would hide one wrong pair among many.
     """
-    here = case.position_array()
+    here = trial.positions(case)
     there = here + case.parameter
     q = trial.x(case)
     k = trial.x(Case(case.batch, case.tokens, case.heads, case.positions, seed=case.seed + 1000))
@@ -121,7 +123,7 @@ def offset(trial: Trial, case: Case) -> None:
 )
 def worked_example(trial: Trial, case: Case) -> None:
     """Two tokens, one pair, one number everybody can compute."""
-    positions = case.position_array()
+    positions = trial.positions(case)
     first = pair_channels(trial.spec)[0, 0]
     tokens = positions.shape[-1]
     x = np.zeros((1, tokens, 1, trial.spec.head_dim), dtype=data_type(trial.dtype))

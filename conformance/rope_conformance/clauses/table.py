@@ -11,7 +11,7 @@ from rope_conformance.clauses._common import (
     standard_case,
 )
 from rope_conformance.inputs import Case
-from rope_conformance.registry import Clause
+from rope_conformance.registry import EITHER, Clause
 from rope_conformance.trial import CheckFailure, Trial
 from rope_ref import RopeSpec, pair_channels
 
@@ -19,14 +19,16 @@ CIRCLE = Clause(
     id="table.circle",
     sentence="cos and sin of a pair lie on the circle of radius A, at every position.",
     formula=r"c_{p,i}^2 + s_{p,i}^2 = A^2",
-    reference="rope_ref.sincos:cos_sin",
+    reference="rope_ref.sincos:_table",
+    surface=EITHER,
 )
 
 IDENTITY = Clause(
     id="table.identity",
     sentence="At position 0 nothing turns: each pair comes out times A.",
     formula=r"c_{0,i} = A,\quad s_{0,i} = 0",
-    reference="rope_ref.sincos:cos_sin",
+    reference="rope_ref.sincos:_table",
+    surface=EITHER,
     opened_by=lambda trial: (
         None
         if trial.claim.position_range[0] <= 0 <= trial.claim.position_range[1]
@@ -41,7 +43,7 @@ TABLE = Clause(
         "included."
     ),
     formula=r"c_{p,i} = A\cos(p\,\theta_i),\quad s_{p,i} = A\sin(p\,\theta_i)",
-    reference="rope_ref.sincos:cos_sin",
+    reference="rope_ref.sincos:_table",
     surface="table",
 )
 
@@ -56,7 +58,7 @@ def norm_error(trial: Trial, x: np.ndarray, y: np.ndarray, case: Case, message: 
     amplitude = float(trial.spec.frequencies.amplitude)
     r = amplitude * np.hypot(*before)
     length = np.hypot(*after)
-    p = per_token(case.position_array())
+    p = per_token(trial.positions(case))
     allowed = np.sqrt(2) * bound(trial.profile, trial.spec, 0 * p, trial.dtype, r)
     # For the report: the length stands where the first component was.
     got, want = np.array(y, dtype=np.float64), np.array(y, dtype=np.float64)
@@ -76,7 +78,7 @@ def norm_error(trial: Trial, x: np.ndarray, y: np.ndarray, case: Case, message: 
 def circle(trial: Trial, case: Case) -> None:
     """Put (1, 0) into every pair and measure how long it comes out."""
     x = angles_probe(trial, case)
-    y = trial.apply(x, case.position_array())
+    y = trial.apply(x, trial.positions(case))
     norm_error(trial, x, y, case, "cos**2 + sin**2 is not A**2 (length of a pair that was 1)")
 
 
@@ -92,7 +94,7 @@ def circle(trial: Trial, case: Case) -> None:
 )
 def identity(trial: Trial, case: Case) -> None:
     """Rotate by nothing. Where positions cannot repeat, the token at 0 stands for all."""
-    x, positions = trial.x(case), case.position_array()
+    x, positions = trial.x(case), trial.positions(case)
     if not {"t", "bt"} & set(trial.claim.position_forms):
         positions = np.arange(case.tokens)
     y = trial.apply(x, positions)
@@ -112,10 +114,11 @@ def identity(trial: Trial, case: Case) -> None:
 )
 def values(trial: Trial, case: Case) -> None:
     """Compare the table with the reference, entry by entry."""
-    positions = case.position_array()
-    result = trial.call("cos_sin", positions.copy())
+    positions = trial.positions(case)
+    result = trial.call("table", trial.native_positions(positions))
     if not isinstance(result, tuple) or len(result) != 2:
         raise CheckFailure("cos_sin(positions) must return the pair (cos, sin)")
+    result = tuple(trial.host(part) for part in result)
     spec = trial.spec
     expected = (*positions.shape, spec.rotary_dim // 2)
     shapes = tuple(np.shape(part) for part in result)

@@ -119,3 +119,14 @@ def bfloat16_table(spec: RopeSpec) -> Rope:
         return join(x, first, second, spec)
 
     return rope
+
+
+@control(profile="exact", **_WIDE)
+class table_consumer:  # noqa: N801  # named like its neighbours
+    """Rotates by the tables it is given, in float32."""
+
+    def __init__(self, spec: RopeSpec) -> None:
+        self.spec = spec
+
+    def apply_cos_sin(self, x: Array, cos: Array, sin: Array) -> Array:
+        return rotate(x, cos, sin, self.spec)

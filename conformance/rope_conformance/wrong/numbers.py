@@ -18,6 +18,8 @@ from rope_conformance.wrong._parts import (
 )
 from rope_ref import RopeSpec
 
+_KEPT: dict[int, Array] = {}
+
 
 @wrong()
 def base_wrong(spec: RopeSpec) -> Rope:
@@ -57,6 +59,13 @@ def ladder_starts_at_one(spec: RopeSpec) -> Rope:
 def degrees(spec: RopeSpec) -> Rope:
     """The phase is taken for degrees."""
     theta = frequencies(spec) * np.float32(np.pi / 180)
+    return lambda x, positions: honest(x, positions, spec, theta)
+
+
+@wrong()
+def table_kept_by_width(spec: RopeSpec) -> Rope:
+    """The frequencies are kept from one RoPE to the next by width alone, whatever the base."""
+    theta = _KEPT.setdefault(spec.rotary_dim, frequencies(spec))
     return lambda x, positions: honest(x, positions, spec, theta)
 
 

@@ -15,6 +15,7 @@ from rope_conformance.wrong._parts import (
     frequencies,
     honest,
     join,
+    rotate,
     split,
     wrong,
 )
@@ -177,3 +178,44 @@ def sum_forgets_a_term(spec: RopeSpec) -> Rope:
 def clips_at_two(spec: RopeSpec) -> Rope:
     """The data is clipped to [-2, 2] first, as a narrow type would."""
     return lambda x, positions: honest(np.clip(x, -2, 2), positions, spec)
+
+
+class _Consumer:
+    """A table consumer; its tables are (T, R/2) or (B, T, R/2)."""
+
+    def __init__(self, spec: RopeSpec) -> None:
+        self.spec = spec
+
+
+@wrong(position_forms=("t", "bt"))
+class cosine_of_cosine(_Consumer):  # noqa: N801  # named like its neighbours
+    """The table is taken for angles: cos and sin are applied to it once more."""
+
+    def apply_cos_sin(self, x: Array, cos: Array, sin: Array) -> Array:
+        return rotate(x, np.cos(cos), np.sin(sin), self.spec)
+
+
+@wrong(position_forms=("t", "bt"))
+class sin_from_cos(_Consumer):  # noqa: N801
+    """sin is made from cos, as the square root of 1 - cos**2 with the sign of sin."""
+
+    def apply_cos_sin(self, x: Array, cos: Array, sin: Array) -> Array:
+        length = np.sqrt(np.maximum(1 - cos.astype(np.float64) ** 2, 0))
+        return rotate(x, cos, (np.sign(sin) * length).astype(cos.dtype), self.spec)
+
+
+@wrong(position_forms=("t", "bt"))
+class first_row_of_table(_Consumer):  # noqa: N801
+    """Every token gets the first row of the table."""
+
+    def apply_cos_sin(self, x: Array, cos: Array, sin: Array) -> Array:
+        return rotate(x, cos[..., :1, :], sin[..., :1, :], self.spec)
+
+
+@wrong(position_forms=("t", "bt"))
+class first_table_for_all_rows(_Consumer):  # noqa: N801
+    """Every batch row gets the table of row 0."""
+
+    def apply_cos_sin(self, x: Array, cos: Array, sin: Array) -> Array:
+        shape = cos.shape[-2:]
+        return rotate(x, cos.reshape(-1, *shape)[0], sin.reshape(-1, *shape)[0], self.spec)
