@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import importlib.metadata
 import itertools
 import platform
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from rope_conformance.implementation import Claim, Implementation, Unsupported, 
 from rope_conformance.inputs import Case
 from rope_conformance.registry import EDITION, Check, all_checks
 from rope_conformance.report import Fact, Failure, Report, Result
+from rope_conformance.search import smallest_failure
 from rope_conformance.trial import CheckFailure, Meter, TargetRaised, Trial, default_profile
 from rope_ref import RopeSpec
 
@@ -31,8 +30,6 @@ __all__ = ["EFFORTS", "assert_check", "check", "parametrize_with_checks", "run_c
 
 # Generated inputs per check.
 EFFORTS = {"quick": 10, "default": 40, "thorough": 400}
-
-_SHRINKING = 2.0  # seconds spent on finding a smaller failing input
 
 HORIZON = 0.01  # the horizon reported: errors of one hundredth of a pair's length
 
@@ -212,9 +209,7 @@ def run_check(
     if closed is not None:
         return result("not claimed", reason=closed)
     try:
-        failing = _fixed(each, trial)
-        if each.generated is not None:
-            failing = _generated(each, trial, EFFORTS[effort], seed, failing) or failing
+        failing = smallest_failure(each, trial, EFFORTS[effort], seed)
     except NamespaceError as missing:
         return result("not run", reason=str(missing))
     if failing is not None:
@@ -236,101 +231,6 @@ def run_check(
             ),
         )
     return result("passed")
-
-
-Failing = tuple[Case, CheckFailure | TargetRaised]
-
-
-def _fixed(each: Check, trial: Trial) -> Failing | None:
-    """The first fixed input that fails."""
-    for case in each.fixed(trial) if each.fixed else ():
-        try:
-            trial.inputs += 1
-            each.body(trial, case)
-        except (CheckFailure, TargetRaised) as error:
-            return case, error
-    return None
-
-
-class _Enough(BaseException):
-    """Ends a search for smaller inputs; no Exception, which the search would take for one."""
-
-
-def _generated(
-    each: Check, trial: Trial, examples: int, seed: int, known: Failing | None
-) -> Failing | None:
-    """The smallest generated input that fails."""
-    import hypothesis
-    from hypothesis import HealthCheck, Phase
-
-    assert each.generated is not None
-    found: list[Failing] = []
-    give_up: list[float] = [time.perf_counter() + _SHRINKING] if known else []
-
-    @hypothesis.seed(seed)
-    @hypothesis.settings(
-        max_examples=examples,
-        phases=(Phase.generate, Phase.shrink),
-        database=None,
-        deadline=None,
-        derandomize=False,
-        report_multiple_bugs=False,
-        suppress_health_check=list(HealthCheck),
-        verbosity=hypothesis.Verbosity.quiet,
-    )
-    @hypothesis.given(each.generated(trial))
-    def search(case: Case) -> None:
-        if give_up and time.perf_counter() > give_up[0]:
-            raise _Enough
-        trial.inputs += 1
-        try:
-            each.body(trial, case)
-        except (CheckFailure, TargetRaised) as error:
-            found.append((case, error))
-            if not give_up:
-                give_up.append(time.perf_counter() + _SHRINKING)
-            raise
-
-    try:
-        with _no_strange_numbers():
-            search()
-    except (CheckFailure, TargetRaised, _Enough):
-        pass
-    except hypothesis.errors.HypothesisException as error:
-        # The implementation answers differently from call to call.
-        if not found:
-            raise
-        trial.notes.append(f"the failure did not repeat every time ({type(error).__name__})")
-    return min(found, key=lambda f: _size(f[0])) if found else None
-
-
-@contextlib.contextmanager
-def _no_strange_numbers() -> Iterator[None]:
-    """Keep Hypothesis from trying numbers that it finds in the source of loaded modules.
-
-    With them the inputs of a seed would depend on what else the process has loaded, and
-    what was found would be stored in a folder of the caller's. There is no setting for it.
-    """
-    providers: Any = importlib.import_module("hypothesis.internal.conjecture.providers")
-    ours = {"_get_local_constants": lambda: providers.Constants(), "CONSTANTS_CACHE": {}}
-    theirs = {name: getattr(providers, name) for name in ours if hasattr(providers, name)}
-    for name in theirs:
-        setattr(providers, name, ours[name])
-    try:
-        yield
-    finally:
-        for name, value in theirs.items():
-            setattr(providers, name, value)
-
-
-def _size(case: Case) -> tuple[Any, ...]:
-    flat = case.flat()
-    return (
-        case.batch * case.tokens * case.heads,
-        sum(abs(p) for p in flat),
-        case.values != "one-hot",
-        case.seed,
-    )
 
 
 def _describe(

@@ -1,0 +1,149 @@
+"""Looks for the smallest input on which a check fails."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from rope_conformance.inputs import Case
+from rope_conformance.registry import Check
+from rope_conformance.trial import CheckFailure, TargetRaised, Trial
+
+__all__ = ["Failing", "smallest_failure"]
+
+Failing = tuple[Case, CheckFailure | TargetRaised]
+
+# What is spent on finding a smaller failing input. Calls alone would take too long with a
+# slow implementation, and time alone would let what is found depend on the machine.
+_CALLS, _SECONDS = 200, 2.0
+
+
+def smallest_failure(each: Check, trial: Trial, examples: int, seed: int) -> Failing | None:
+    """Return the smallest input found on which a check fails, and how; None if it passes.
+
+    The fixed inputs come first, then generated ones, shrunk by Hypothesis; what fails is
+    then tried with fewer rows, heads and tokens.
+    """
+    failing = _fixed(each, trial)
+    if each.generated is not None:
+        failing = _generated(each, trial, examples, seed, failing) or failing
+    return failing and _reduced(each, trial, failing)
+
+
+def _fixed(each: Check, trial: Trial) -> Failing | None:
+    """The first fixed input that fails."""
+    for case in each.fixed(trial) if each.fixed else ():
+        if (failure := _failure(each, trial, case)) is not None:
+            return case, failure
+    return None
+
+
+def _failure(each: Check, trial: Trial, case: Case) -> CheckFailure | TargetRaised | None:
+    trial.inputs += 1
+    try:
+        each.body(trial, case)
+    except (CheckFailure, TargetRaised) as error:
+        return error
+    return None
+
+
+class _Enough(BaseException):
+    """Ends a search for smaller inputs; no Exception, which the search would take for one."""
+
+
+def _generated(
+    each: Check, trial: Trial, examples: int, seed: int, known: Failing | None
+) -> Failing | None:
+    """The smallest generated input that fails."""
+    import hypothesis
+    from hypothesis import HealthCheck, Phase
+
+    assert each.generated is not None
+    found: list[Failing] = []
+    after: list[float] = [time.perf_counter()] if known else []  # calls since the first failure
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=examples,
+        phases=(Phase.generate, Phase.shrink),
+        database=None,
+        deadline=None,
+        derandomize=False,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+        verbosity=hypothesis.Verbosity.quiet,
+    )
+    @hypothesis.given(each.generated(trial))
+    def search(case: Case) -> None:
+        if after:
+            after.append(time.perf_counter())
+            if len(after) > _CALLS or after[-1] - after[0] > _SECONDS:
+                raise _Enough
+        if (failure := _failure(each, trial, case)) is not None:
+            found.append((case, failure))
+            after[:] = after or [time.perf_counter()]
+            raise failure
+
+    try:
+        with _no_strange_numbers():
+            search()
+    except (CheckFailure, TargetRaised, _Enough):
+        pass
+    except hypothesis.errors.HypothesisException as error:
+        # The implementation answers differently from call to call.
+        if not found:
+            raise
+        trial.notes.append(f"the failure did not repeat every time ({type(error).__name__})")
+    return min(found, key=lambda f: _size(f[0])) if found else None
+
+
+def _reduced(each: Check, trial: Trial, failing: Failing) -> Failing:
+    """The same failure with one row, one head, one token, as far as it stays one."""
+    case, error = failing
+    spot = getattr(error, "spot", None)
+    attempts: list[dict[str, Any]] = [{"batch": 1}, {"heads": 1}]
+    if not case.rows and case.tokens > 1:
+        token = 0 if spot is None else min(spot.token, case.tokens - 1)
+        attempts.append({"tokens": 1, "positions": tuple(case.positions[token : token + 1])})
+        attempts.append({"tokens": 2, "positions": tuple(case.positions[:2])})
+    if case.rows:
+        attempts[0] = {}
+    for changes in attempts:
+        smaller = replace(case, **changes)
+        if _size(smaller) < _size(case):
+            failure = _failure(each, trial, smaller)
+            if type(failure) is type(error):
+                case, error = smaller, failure
+    return case, error
+
+
+@contextlib.contextmanager
+def _no_strange_numbers() -> Iterator[None]:
+    """Keep Hypothesis from trying numbers that it finds in the source of loaded modules.
+
+    With them the inputs of a seed would depend on what else the process has loaded, and
+    what was found would be stored in a folder of the caller's. There is no setting for it.
+    """
+    providers: Any = importlib.import_module("hypothesis.internal.conjecture.providers")
+    ours = {"_get_local_constants": lambda: providers.Constants(), "CONSTANTS_CACHE": {}}
+    theirs = {name: getattr(providers, name) for name in ours if hasattr(providers, name)}
+    for name in theirs:
+        setattr(providers, name, ours[name])
+    try:
+        yield
+    finally:
+        for name, value in theirs.items():
+            setattr(providers, name, value)
+
+
+def _size(case: Case) -> tuple[Any, ...]:
+    return (
+        case.batch * case.tokens * case.heads,
+        sum(abs(p) for p in case.flat()),
+        case.values != "one-hot",
+        case.seed,
+    )
