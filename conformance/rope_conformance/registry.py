@@ -146,8 +146,15 @@ def _register(check: Check) -> None:
 
 
 def all_checks() -> tuple[Check, ...]:
-    """Return every check, in the order of the specification."""
+    """Return every check, in the order of the specification.
+
+    Raises
+    ------
+    RegistryError
+        If a clause has no check, or a check names a wrong implementation that does not exist.
+    """
     from rope_conformance import clauses
+    from rope_conformance.wrong import WRONG
 
     declared: list[Clause] = []
     for family in clauses.FAMILIES:
@@ -158,8 +165,10 @@ def all_checks() -> tuple[Check, ...]:
         raise RegistryError(f"clauses.FAMILIES and the files in clauses/ differ: {sorted(missing)}")
     if idle := [clause.id for clause in declared if clause.id not in _CHECKS]:
         raise RegistryError(f"clauses without a check: {', '.join(idle)}")
-    order = [clause.id for clause in declared]
-    return tuple(_CHECKS[id_] for id_ in order)
+    checks = tuple(_CHECKS[clause.id] for clause in declared)
+    if unknown := [(c.name, kill) for c in checks for kill in c.kills if kill not in WRONG]:
+        raise RegistryError(f"wrong implementations that do not exist: {unknown}")
+    return checks
 
 
 def all_clauses() -> tuple[Clause, ...]:
