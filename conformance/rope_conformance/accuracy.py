@@ -52,8 +52,8 @@ _FORMATS = {
     "bfloat16": (8, -133),
 }
 
-# m_i = (first number) + (second) x (2i/R) |ln b|, by recipe: pow is taken to be right to one
-# ulp, exp to three (NumPy documents 2.52 for float32), log of the base to one.
+# m_i = (first number) + (second) x (2i/R) |ln b|, by recipe: pow and the log of the base are
+# taken to err by at most 2 u, which is an ulp, exp by 6 u (NumPy documents 2.52 ulp).
 _RECIPES = {"rounded": (4, 0), "power": (4, 1), "exp": (7, 2), "exp-single": (7, 4)}
 
 _SQRT2 = math.sqrt(2)

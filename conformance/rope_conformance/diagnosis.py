@@ -15,7 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.accuracy import unit_roundoff
-from rope_conformance.clauses._common import all_positions, angles_probe, pairs, standard_case
+from rope_conformance.clauses._common import (
+    all_positions,
+    angles_probe,
+    pairs,
+    standard_case,
+    telling_position,
+)
 from rope_conformance.identify import layout_in_words, read_map, visible_pairs
 from rope_conformance.inputs import Case, data_type
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
@@ -48,8 +54,7 @@ def likely_cause(trial: Trial) -> str | None:
 
 def _wrong_pairs(trial: Trial) -> str | None:
     """Whether unit vectors show another layout, or two channels that part."""
-    low, high = trial.claim.position_range
-    position = min(max(1, low), high)
+    position = telling_position(trial)
     reading, spec = read_map(trial, position), trial.spec
     found = reading.layouts(spec, position)
     claimed = layout_in_words(spec.layout, spec)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from rope_conformance.clauses._common import telling_position
 from rope_conformance.exchange import NamespaceError
 from rope_conformance.identify import layout_in_words, read_map
 from rope_conformance.implementation import Claim, Implementation, TargetError, Unsupported
@@ -51,10 +52,10 @@ def discover_spec(
     if layout is not None:
         return RopeSpec(head_dim, layout=layout, **rest), facts  # type: ignore[arg-type]
     spec = RopeSpec(head_dim, layout="half", **rest)
-    low, high = claim.position_range
-    position = min(max(1, low), high)
     try:
-        reading = read_map(Trial(Implementation(target, spec, claim), claim.dtypes[0]), position)
+        trial = Trial(Implementation(target, spec, claim), claim.dtypes[0])
+        position = telling_position(trial)
+        reading = read_map(trial, position)
         found = reading.layouts(spec, position)
     except (CheckFailure, TargetRaised, TargetError, Unsupported):
         found = []
@@ -153,7 +154,7 @@ def _tried(
     wider.claim = claim
     trial = Trial(wider, dtype)
     try:
-        for case in each.fixed(trial) if each.fixed else ():
+        for case in each.fixed_inputs(trial):
             each.body(trial, case)
     except TargetRaised as error:
         return Fact(what, f"not taken: raises {error}")
@@ -177,7 +178,7 @@ def _other_widths(implementation: Implementation, each: Check) -> list[Fact]:
         other = implementation.remade(replace(spec, head_dim=width, rotary_dim=width))
         trial = Trial(other, implementation.claim.dtypes[0])
         try:
-            for case in each.fixed(trial) if each.fixed else ():
+            for case in each.fixed_inputs(trial):
                 each.body(trial, case)
             right.append(width)
         except TargetRaised:

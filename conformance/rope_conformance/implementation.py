@@ -52,7 +52,7 @@ _EXPECTED = {
     "axes": "each letter of 'bthd' at most once, t and d always",
     "position_forms": "some of 'none', 't', 'bt', 'offset', in a tuple",
     "position_kinds": "('integer',) or ('integer', 'real')",
-    "position_range": "(smallest, largest)",
+    "position_range": "(smallest, largest); without positions 0 lies between",
     "dtypes": f"some of {', '.join(DTYPES)}, in a tuple",
     "devices": "at least one, in a tuple",
 }
@@ -133,7 +133,8 @@ class Claim:
             or not set(self.position_forms) <= set(get_args(PositionForm)),
             "position_kinds": "integer" not in self.position_kinds
             or not set(self.position_kinds) <= set(get_args(PositionKind)),
-            "position_range": low > high,
+            "position_range": low > high
+            or (self.position_forms == ("none",) and not low <= 0 <= high),
             "dtypes": not self.dtypes or not set(self.dtypes) <= set(DTYPES),
             "devices": not self.devices,
         }

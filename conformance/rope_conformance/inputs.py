@@ -18,7 +18,16 @@ from rope_conformance.implementation import Claim
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["HOT_SPOTS", "SHAPES", "Case", "cases", "data_type", "fixed_cases", "positions_within"]
+__all__ = [
+    "HOT_SPOTS",
+    "SHAPES",
+    "Case",
+    "cases",
+    "data_type",
+    "fixed_cases",
+    "inside",
+    "positions_within",
+]
 
 Values = Literal["normal", "one-hot", "zeros"]
 
@@ -110,8 +119,9 @@ def fixed_cases(claim: Claim) -> list[Case]:
     """The inputs every numeric check meets: each hot spot, each shape, one-hot and zeros."""
     low, high = claim.position_range
     result = []
-    start = max(low, 0)
     for batch, tokens, heads in SHAPES:
+        # From 0, or as near as the range comes.
+        start = max(min(0, high - tokens + 1), low)
         if start + tokens - 1 <= high:
             result.append(Case(batch, tokens, heads, range(start, start + tokens)))
     spots = positions_within(claim)
@@ -127,6 +137,25 @@ def fixed_cases(claim: Claim) -> list[Case]:
     result.append(replace(result[0], values="one-hot", seed=1))
     result.append(replace(result[0], values="zeros"))
     return result
+
+
+def inside(claim: Claim, case: Case) -> bool:
+    """Whether a case lies inside a claim: its positions, and the form they need."""
+    low, high = claim.position_range
+    p = case.flat()
+    forms = set(claim.position_forms)
+    if any(not low <= q <= high for q in p):
+        return False
+    if "real" not in claim.position_kinds and any(q != int(q) for q in p):
+        return False
+    if case.rows:
+        return "bt" in forms
+    in_a_row = p == list(range(int(p[0]), int(p[0]) + len(p))) if p else True
+    return bool(
+        forms & {"t", "bt"}
+        or ("offset" in forms and in_a_row)
+        or ("none" in forms and in_a_row and p[:1] in ([], [0]))
+    )
 
 
 def free_positions(claim: Claim) -> bool:
@@ -176,6 +205,12 @@ def cases(
             st.sampled_from([0.5, 0.25, -0.5, 0.1, 1e-3, 1 / 3]),
         )
     free = free_positions(claim)
+    # Tokens in a row must all find a place in the range.
+    from_zero = not free and "offset" not in claim.position_forms
+    longest = largest + 1 - (0 if from_zero else smallest)
+    if not free:
+        max_tokens = min(max_tokens, longest)
+        min_tokens = min(min_tokens, max_tokens)
     shapes = []
     if namespace(claim.namespace).fixed_shapes:
         shapes = [s for s in SHAPES[:5] if min_tokens <= s[1] <= max_tokens]
@@ -192,7 +227,7 @@ def cases(
         row_count = batch if rows else 1
         table: list[tuple[Any, ...] | range] = []
         for _ in range(row_count):
-            if free and draw(st.booleans()):
+            if free and (tokens > longest or draw(st.booleans())):
                 table.append(tuple(draw(one) for _ in range(tokens)))
             elif free or "offset" in claim.position_forms:
                 start = min(draw(whole), max(smallest, largest - max(tokens - 1, 0)))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rope_conformance.implementation import SURFACES
-from rope_conformance.inputs import Case
+from rope_conformance.inputs import Case, inside
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -109,6 +109,11 @@ class Check:
     generated: Callable[[Trial], SearchStrategy[Case]] | None
     minimum: int
     numeric: bool
+
+    def fixed_inputs(self, trial: Trial) -> list[Case]:
+        """The fixed inputs that the claim of what is under test allows."""
+        made = self.fixed(trial) if self.fixed else []
+        return [case for case in made if inside(trial.claim, case)]
 
     @property
     def name(self) -> str:

@@ -36,7 +36,7 @@ def smallest_failure(each: Check, trial: Trial, examples: int, seed: int) -> Fai
 
 def _fixed(each: Check, trial: Trial) -> Failing | None:
     """The first fixed input that fails."""
-    for case in each.fixed(trial) if each.fixed else ():
+    for case in each.fixed_inputs(trial):
         if (failure := _failure(each, trial, case)) is not None:
             return case, failure
     return None

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
+_SAMPLES = 100  # twice what most clauses judged by the bound need
+
 
 def oracle(trial: Trial, case: Case, message: str) -> None:
     """Compare one call with the reference."""
@@ -42,21 +44,38 @@ def numeric_cases(trial: Trial) -> SearchStrategy[Case]:
     return cases(trial.claim).map(trial.cut)
 
 
-def all_positions(trial: Trial, *, limit: int) -> list[int]:
-    """Powers of two and hot spots of the claimed range, up to a limit."""
+def telling_position(trial: Trial) -> int:
+    """The position nearest to 1 in the claimed range, for reading a map."""
     low, high = trial.claim.position_range
+    return min(max(1, low), high)
+
+
+def all_positions(trial: Trial, *, limit: int) -> list[int]:
+    """Powers of two, hot spots, and as many more as evidence takes, up to a limit.
+
+    Of a range that has no more, every position, over and over: there is no more to see.
+    """
+    low, high = trial.claim.position_range
+    low = max(low, 0) if high >= 0 else low
+    high = min(high, max(limit, low + limit))
     powers = [2**k for k in range(limit.bit_length())]
-    chosen = {p for p in (*powers, *positions_within(trial.claim)) if low <= p <= min(high, limit)}
-    return sorted(p for p in chosen if p >= 0) or [low]
+    chosen = {p for p in (*powers, *positions_within(trial.claim)) if low <= p <= high} | {low}
+    needed = -(-_SAMPLES // max(trial.spec.rotary_dim // 2, 1))
+    spread = max((high - low) // needed, 1)
+    chosen |= set(range(low, high + 1, spread)[: needed + 1]) if len(chosen) < needed else set()
+    return sorted(chosen) * -(-needed // len(chosen))
 
 
 def standard_case(trial: Trial, positions: Iterable[float]) -> Case:
     """One row of tokens at the given positions, or as near as the claimed forms come."""
     chosen = tuple(positions)
-    if not free_positions(trial.claim):
-        start = int(chosen[0]) if "offset" in trial.claim.position_forms else 0
-        return Case(1, 64, 1, range(start, start + 64))
-    return Case(1, len(chosen), 1, chosen)
+    if free_positions(trial.claim):
+        return Case(1, len(chosen), 1, chosen)
+    low, high = trial.claim.position_range
+    start = min(max(int(min(chosen)), low), high) if "offset" in trial.claim.position_forms else 0
+    tokens = min(64, high - start + 1)
+    heads = -(-_SAMPLES // (tokens * max(trial.spec.rotary_dim // 2, 1)))
+    return trial.cut(Case(1, tokens, heads, range(start, start + tokens)))
 
 
 def angles_probe(trial: Trial, case: Case) -> Array:

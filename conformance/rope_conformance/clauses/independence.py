@@ -169,9 +169,16 @@ def chunks(trial: Trial, case: Case) -> None:
 
 
 def _sequences(trial: Trial) -> list[Case]:
-    high = trial.claim.position_range[1]
+    low, high = trial.claim.position_range
     result = []
-    for start, tokens, cut in ((0, 8, 3), (0, 8, 7), (100, 8, 4), (2044, 8, 4), (4090, 12, 6)):
-        if start + tokens <= high:
-            result.append(Case(1, tokens, 1, range(start, start + tokens), parameter=cut))
+    for start, tokens, cut in (
+        (0, 8, 1), (0, 8, 3), (0, 8, 7), (100, 8, 4), (2044, 8, 4), (4090, 12, 6),
+    ):  # fmt: skip
+        # In a short range, all of it.
+        start = max(min(max(start, low), high - tokens + 1), low)
+        tokens = min(tokens, high - start + 1)
+        if tokens > cut:
+            result.append(
+                trial.cut(Case(1, tokens, 4, range(start, start + tokens), parameter=cut))
+            )
     return result

@@ -1,9 +1,17 @@
 """Which channels form a pair, where they are written, and which way they turn."""
 
+from rope_conformance.clauses._common import telling_position
 from rope_conformance.identify import layout_in_words, read_map, visible_pairs
 from rope_conformance.inputs import Case
 from rope_conformance.registry import EITHER, Clause
 from rope_conformance.trial import CheckFailure, Trial
+
+
+def _something_turns(trial: Trial) -> str | None:
+    if visible_pairs(trial.spec, telling_position(trial)):
+        return None
+    return "no pair turns by a part of a half turn at the claimed positions"
+
 
 LAYOUT = Clause(
     id="pairing.layout",
@@ -15,6 +23,7 @@ LAYOUT = Clause(
     formula=r"\text{interleaved: } (2i,\, 2i+1) \qquad \text{half: } (i,\, i + R/2)",
     reference="rope_ref.rotation:_channels",
     surface=EITHER,
+    opened_by=_something_turns,
 )
 
 OUTPUT_LAYOUT = Clause(
@@ -23,6 +32,7 @@ OUTPUT_LAYOUT = Clause(
     formula=r"y_{\mathrm{out}(i)} = R(p\,\theta_i)\, x_{\mathrm{in}(i)}",
     reference="rope_ref.rotation:_channels",
     surface=EITHER,
+    opened_by=_something_turns,
 )
 
 DIRECTION = Clause(
@@ -34,19 +44,21 @@ DIRECTION = Clause(
     formula=r"(u, v) \mapsto (u \cos\varphi - v \sin\varphi,\; u \sin\varphi + v \cos\varphi)",
     reference="rope_ref.rotation:_rotate",
     surface=EITHER,
+    opened_by=_something_turns,
 )
 
 
 def _one_position(trial: Trial) -> list[Case]:
-    low, high = trial.claim.position_range
-    position = min(max(1, low), high)
-    return [Case(1, 1, 1, (position,), values="one-hot")]
+    """The position to read the map at, as the last one of the case."""
+    position = telling_position(trial)
+    start = position if trial.claim.position_forms != ("none",) else 0
+    return [Case(1, position - start + 1, 1, range(start, position + 1), values="one-hot")]
 
 
 @LAYOUT.check(fixed=_one_position, kills=["layout_swapped", "head_split_not_rotary_split"])
 def layout(trial: Trial, case: Case) -> None:
     """Read the pairs from unit vectors; where they are written is another clause's matter."""
-    position = case.positions[0]
+    position = case.positions[-1]
     reading = read_map(trial, position)
     spec = trial.spec
     for pair, channels, _ in visible_pairs(spec, position):
@@ -62,7 +74,7 @@ def layout(trial: Trial, case: Case) -> None:
 @OUTPUT_LAYOUT.check(fixed=_one_position, kills=["writes_half", "layout_swapped"])
 def output_layout(trial: Trial, case: Case) -> None:
     """Read from unit vectors where each pair is written."""
-    position = case.positions[0]
+    position = case.positions[-1]
     reading = read_map(trial, position)
     for pair, channels, written in visible_pairs(trial.spec, position):
         reached = {row for j in channels for row in reading.reaches[j]}
@@ -78,7 +90,7 @@ def output_layout(trial: Trial, case: Case) -> None:
 @DIRECTION.check(fixed=_one_position, kills=["sign_flipped", "clockwise_second_half"])
 def direction(trial: Trial, case: Case) -> None:
     """Read from unit vectors which way each pair turns."""
-    position = case.positions[0]
+    position = case.positions[-1]
     reading = read_map(trial, position)
     spec = trial.spec
     found = reading.direction(spec, position)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from rope_conformance.accuracy import bound, compare, pair_norm, per_token
 from rope_conformance.clauses._common import (
+    all_positions,
     numeric_cases,
     numeric_fixed,
     pairs,
@@ -53,9 +54,16 @@ LINEAR = Clause(
 
 
 def _free(trial: Trial) -> str | None:
-    if {"t", "bt"} & set(trial.claim.position_forms):
-        return None
-    return "needs positions that can be chosen per token"
+    if not {"t", "bt"} & set(trial.claim.position_forms):
+        return "needs positions that can be chosen per token"
+    if trial.claim.position_range[1] < 0:
+        return "needs positive positions"
+    return None
+
+
+def _sums(trial: Trial) -> str | None:
+    low, high = trial.claim.position_range
+    return _free(trial) or (None if 2 * max(low, 0) <= high else "needs room for p + q")
 
 
 def _free_and_negative(trial: Trial) -> str | None:
@@ -70,7 +78,7 @@ COMPOSE = Clause(
     formula=r"f_q(f_p(x)) = A\, f_{p+q}(x)",
     reference="rope_ref.rotation:apply_rope",
     surface=EITHER,
-    opened_by=_free,
+    opened_by=_sums,
 )
 
 INVERSE = Clause(
@@ -181,7 +189,9 @@ def inverse(trial: Trial, case: Case) -> None:
 
 
 @TRANSPOSE.check(
-    fixed=lambda trial: [Case(1, 1, 1, (p,)) for p in (1, 5, 100) if _within(trial, p)],
+    fixed=lambda trial: [
+        Case(1, 1, 1, (p,)) for p in all_positions(trial, limit=2**8) if _within(trial, p)
+    ],
     kills=["negative_wraps"],
     minimum=50,
     numeric=True,

@@ -169,10 +169,13 @@ def _moved(trial: Trial, case: Case) -> Case:
 def _offset_cases(trial: Trial) -> SearchStrategy[Case]:
     from hypothesis import strategies as st
 
-    high = max(_top(trial) - 255, trial.claim.position_range[0])
-    moves = st.sampled_from([1, 2, 7, 64, 255])
+    low, top = trial.claim.position_range
+    moves = [move for move in (1, 2, 7, 64, 255) if move <= (top - low) // 2] or [0]
+    high = top - max(moves)
     drawn = cases(trial.claim, high=high, max_tokens=4).map(trial.cut)
-    return st.builds(lambda case, move: replace(case, parameter=move), drawn, moves)
+    return st.builds(
+        lambda case, move: replace(case, parameter=move), drawn, st.sampled_from(moves)
+    )
 
 
 def _on_channels(trial: Trial, per_pair: Array) -> Array:

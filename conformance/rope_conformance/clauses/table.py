@@ -10,7 +10,7 @@ from rope_conformance.clauses._common import (
     pairs,
     standard_case,
 )
-from rope_conformance.inputs import Case
+from rope_conformance.inputs import Case, free_positions
 from rope_conformance.registry import EITHER, Clause
 from rope_conformance.trial import CheckFailure, Trial
 from rope_ref import RopeSpec, pair_channels
@@ -84,7 +84,7 @@ def circle(trial: Trial, case: Case) -> None:
 
 @IDENTITY.check(
     fixed=lambda trial: [
-        trial.cut(Case(2, 5, 3, (0,) * 5)),
+        trial.cut(Case(4, 8, 4, (0,) * 8)),
         trial.cut(Case(1, 1, 1, (0,), seed=1)),
         *numeric_fixed(trial)[:3],
     ],
@@ -93,10 +93,10 @@ def circle(trial: Trial, case: Case) -> None:
     numeric=True,
 )
 def identity(trial: Trial, case: Case) -> None:
-    """Rotate by nothing. Where positions cannot repeat, the token at 0 stands for all."""
+    """Rotate by nothing. Where positions cannot repeat, one token stands for all."""
     x, positions = trial.x(case), trial.positions(case)
-    if not {"t", "bt"} & set(trial.claim.position_forms):
-        positions = np.arange(case.tokens)
+    if not free_positions(trial.claim):
+        x, positions = x[:, :1], np.zeros(1, dtype=np.int64)
     y = trial.apply(x, positions)
     at_zero = positions == 0
     judgement = judge(
