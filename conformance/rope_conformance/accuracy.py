@@ -113,7 +113,7 @@ class Profile:
 
     def amplification(self, spec: RopeSpec) -> Array:
         """Return m_i, how many units of the phase's rounding error pair i can gather."""
-        i = np.arange(spec.rotary_dim // 2)
+        i = np.arange(spec.rotary_dim // 2, dtype=np.float64)
         if self.phase is None:
             return np.zeros(i.size)
         if not isinstance(spec.frequencies, PowerLaw):
@@ -296,14 +296,17 @@ class Judgement:
     @property
     def decisive(self) -> npt.NDArray[np.bool_]:
         """Where the bound is small enough to tell right from wrong."""
-        return (self.bound * unit_roundoff(self.dtype) <= DECISIVE) | (self.r == 0)
+        return self.bound * unit_roundoff(self.dtype) <= DECISIVE
 
     @property
     def ratio(self) -> Array:
-        """residual / bound where the sample is decisive, else 0; at most 1 where honest."""
+        """residual / bound where the sample is decisive, else 0; at most 1 where honest.
+
+        A pair of zeros decides nothing, but must come out as zeros: infinite otherwise.
+        """
         with np.errstate(invalid="ignore"):
-            ratio = np.where(self.r == 0, self.residual, self.residual / self.bound)
-        return np.where(self.decisive, ratio, 0.0)
+            ratio = self.residual / self.bound
+        return np.where(self.r == 0, self.residual, np.where(self.decisive, ratio, 0.0))
 
 
 def judge(

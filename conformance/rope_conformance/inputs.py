@@ -29,15 +29,17 @@ __all__ = [
     "positions_within",
 ]
 
-Values = Literal["normal", "one-hot", "zeros"]
+Values = Literal["normal", "small", "one-hot", "zeros"]
 
 # Positions where something in a number type, a cache or a context length ends.
 HOT_SPOTS = (
-    0, 1, 2, 2**8, 2**11, 4096, 32767, 65535, 131071, 2**20, 2**24, 2**31,
+    0, 1, 2, 2**7, 2**8, 2**11, 4096, 32767, 65535, 131071, 2**20, 2**24, 2**31,
 )  # fmt: skip
 
 # (batch, tokens, heads): lengths that coincide or vanish hide or show a mistaken axis.
-SHAPES = ((2, 5, 3), (1, 1, 1), (3, 1, 2), (4, 4, 2), (2, 3, 3), (2, 4, 8), (1, 7, 1))
+SHAPES = (
+    (2, 5, 3), (1, 1, 1), (3, 1, 2), (4, 4, 2), (2, 3, 3), (2, 4, 8), (1, 7, 1), (1, 2, 32),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class Case:
     positions
         One per token, a range where they follow each other, or one tuple per batch row.
     values
-        ``normal`` numbers from `seed`; ``one-hot``: channel `seed`; ``zeros``.
+        ``normal`` numbers from `seed`; ``small``: the same times 2**-20; ``one-hot``: channel
+        `seed`; ``zeros``.
     strided
         Whether the data comes as a view that is not contiguous.
     parameter
@@ -88,8 +91,9 @@ class Case:
     def x(self, head_dim: int, dtype: str) -> npt.NDArray[Any]:
         """The data, axes ``bthd``."""
         shape = (self.batch, self.tokens, self.heads, head_dim)
-        if self.values == "normal":
+        if self.values in ("normal", "small"):
             x = np.random.default_rng(self.seed).standard_normal(shape, dtype=np.float32)
+            x *= np.float32(1 if self.values == "normal" else 2**-20)
         else:
             x = np.zeros(shape, dtype=np.float32)
             if self.values == "one-hot":
@@ -135,6 +139,7 @@ def fixed_cases(claim: Claim) -> list[Case]:
         lengths = (2**8 + 1, 2**11 + 1, 4097, 2**15 + 1)
         result += [Case(1, n, 1, range(n)) for n in lengths if n - 1 <= high]
     result.append(replace(result[0], values="one-hot", seed=1))
+    result.append(replace(result[0], values="small"))
     result.append(replace(result[0], values="zeros"))
     return result
 
@@ -234,7 +239,7 @@ def cases(
                 table.append(range(start, start + tokens))
             else:
                 table.append(range(tokens))
-        values = draw(st.sampled_from(["normal", "normal", "normal", "one-hot"]))
+        values = draw(st.sampled_from(["normal", "normal", "small", "one-hot"]))
         return Case(
             batch,
             tokens,

@@ -74,12 +74,14 @@ class Meter:
         p = judgement.positions[:, :, 0, 0]
         for profile in PROFILES:
             allowed = bound(profile, spec, p[:, :, None], judgement.dtype, judgement.r)
-            with np.errstate(invalid="ignore"):
-                ratio = np.where(judgement.residual == 0, 0.0, judgement.residual / allowed)
-            worst = float(ratio.max(initial=0.0))
+            says_something = np.isfinite(allowed)
+            if not says_something.any():
+                continue
+            worst = float((judgement.residual[says_something] / allowed[says_something]).max())
             self.by_profile[profile.name] = max(self.by_profile.get(profile.name, 0.0), worst)
         worst_at = judgement.error.max(axis=(2, 3), initial=0.0)
-        for position, error in zip(np.abs(p).ravel(), worst_at.ravel(), strict=False):
+        everywhere = np.broadcast_to(np.abs(p), worst_at.shape)
+        for position, error in zip(everywhere.ravel(), worst_at.ravel(), strict=True):
             key = float(position)
             self.horizon_errors[key] = max(self.horizon_errors.get(key, 0.0), float(error))
 

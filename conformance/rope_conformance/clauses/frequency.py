@@ -167,7 +167,7 @@ _WIDTHS = ((6, 6), (48, 48), (80, 80), (96, 96), (64, 32), (80, 20), (128, 32))
 
 
 def _at_width(trial: Trial, number: int) -> Case:
-    return replace(standard_case(trial, (0, 1, 2, 100, 1000, 4095)), parameter=number)
+    return replace(standard_case(trial, all_positions(trial, limit=2**12)), parameter=number)
 
 
 def _other(trial: Trial, spec: RopeSpec, case: Case, message: str) -> None:
@@ -208,7 +208,7 @@ def widths(trial: Trial, case: Case) -> None:
 
 
 @BASES.check(
-    fixed=lambda trial: [standard_case(trial, (0, 1, 2, 100, 1000, 4095))],
+    fixed=lambda trial: [standard_case(trial, all_positions(trial, limit=2**12))],
     kills=["table_kept_by_width"],
     minimum=50,
     numeric=True,

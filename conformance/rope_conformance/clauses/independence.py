@@ -134,11 +134,9 @@ def nan(trial: Trial, case: Case) -> None:
             f"token {token}, head {head}"
         )
     reached = int(np.isnan(np.asarray(after[spot], dtype=np.float64)).sum())
-    trial.facts["a NaN reaches"] = (
-        "its own pair only"
-        if reached <= 2
-        else f"{reached} of {trial.spec.head_dim} channels of its head"
-    )
+    words = {0: "nobody: it is swallowed", 1: "its own pair only", 2: "its own pair only"}
+    all_of_it = f"{reached} of {trial.spec.head_dim} channels of its head"
+    trial.facts["a NaN reaches"] = words.get(reached, all_of_it)
 
 
 @CHUNKS.check(

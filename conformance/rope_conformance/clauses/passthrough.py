@@ -27,7 +27,10 @@ UNTOUCHED = Clause(
 
 VALUES = Clause(
     id="passthrough.values",
-    sentence="Of the three arrays of an attention layer, v comes out bit for bit as it went in.",
+    sentence=(
+        "Of the three arrays of an attention layer q and k are rotated, and v comes out bit for "
+        "bit as it went in."
+    ),
     formula=r"(q, k, v) \mapsto (f(q), f(k), v)",
     reference="rope_ref.attention:attention_logits",
     surface="qkv",
@@ -64,23 +67,27 @@ def channels(trial: Trial, case: Case) -> None:
     minimum=2,
 )
 def values(trial: Trial, case: Case) -> None:
-    """Hand q, k and v over; v must come back as it was."""
+    """Hand q, k and v over: two come back rotated, one as it was."""
     positions = trial.positions(case)
     # Grouped heads where the number of heads allows.
     shared = case.heads // 4 if case.heads % 4 == 0 else case.heads
     q, k, v = (
-        replace(case, heads=heads, seed=case.seed + n)
+        trial.x(replace(case, heads=heads, seed=case.seed + n))
         for n, heads in enumerate((case.heads, shared, shared))
     )
-    native = [trial.native(trial.x(c)) for c in (q, k, v)]
-    v_before = trial.namespace.host(native[2])
+    native = [trial.native(x) for x in (q, k, v)]
     arguments = trial.position_arguments(positions, (case.batch, case.tokens))
     result = trial.call("qkv", *native, *arguments)
     if not isinstance(result, tuple | list) or len(result) != 3:
         raise CheckFailure("qkv(q, k, v, positions) must return the three arrays (q, k, v)")
-    v_after = trial.checked(result[2], native[2])
-    if not same_numbers(v_before, v_after).all():
+    after = [
+        trial.from_claimed_axes(trial.checked(y, x), own.shape)
+        for y, x, own in zip(result, native, (q, k, v), strict=True)
+    ]
+    if not same_numbers(v, after[2]).all():
         raise CheckFailure("v was changed: only q and k are rotated")
+    for name, x, y in (("q", q, after[0]), ("k", k, after[1])):
+        trial.demand(trial.judge(y, x, positions), f"{name} is not rotated as it should be")
 
 
 _ODD_NUMBERS = 1

@@ -33,8 +33,8 @@ Array = npt.NDArray[np.float64]
 
 # Second-order terms: an output that is the next call's input is itself off by its bound.
 _SECOND_ORDER = 1 + 2**-5
-# Both components' errors can meet in one when the pair is turned again.
-_TURNED = 2**0.5
+# An error that is turned again can come out on one component in its whole length.
+_TURNED = True
 
 NORM = Clause(
     id="rotation.norm",
@@ -163,7 +163,7 @@ def compose(trial: Trial, case: Case) -> None:
     twice = np.asarray(trial.apply(once, q), np.float64)
     amplitude = float(trial.spec.frequencies.amplitude)
     want = amplitude * np.asarray(trial.apply(x, p + q), np.float64)
-    legs = [(p, _TURNED), (q, 1), (p + q, 1)]
+    legs = [(p, _TURNED), (q, False), (p + q, False)]
     _two_calls(trial, x, twice, want, legs, "rotating by p, then q is not rotating by p + q")
 
 
@@ -184,7 +184,12 @@ def inverse(trial: Trial, case: Case) -> None:
     want = to_output_layout(trial, np.asarray(x, np.float64))
     want[..., pair_channels(trial.spec, output=True)] *= amplitude**2
     _two_calls(
-        trial, x, back, want, [(p, _TURNED), (-p, 1)], "rotating by p, then -p does not give x back"
+        trial,
+        x,
+        back,
+        want,
+        [(p, _TURNED), (-p, False)],
+        "rotating by p, then -p does not give x back",
     )
 
 
@@ -268,21 +273,22 @@ def _two_calls(
     x: npt.NDArray[np.generic],
     got: Array,
     want: Array,
-    calls: list[tuple[npt.NDArray[np.generic], float]],
+    calls: list[tuple[npt.NDArray[np.generic], bool]],
     message: str,
 ) -> None:
     """Judge a result of several calls: their bounds add up.
 
-    `calls` holds the positions of each and a factor. The results are of size A r: an
-    error of the first call goes through the second, which scales it by A.
+    `calls` holds the positions of each and whether its error is turned again. The results
+    are of size A r: an error of the first call goes through the second, which scales it by A.
     """
     amplitude = float(trial.spec.frequencies.amplitude)
     r = pair_norm(x, trial.spec)
     smallest = r * min(1.0, amplitude)
     allowed = np.zeros_like(r)
-    for p, factor in calls:
-        own = bound(trial.profile, trial.spec, per_token(p), trial.dtype, smallest)
-        allowed = allowed + _SECOND_ORDER * factor * own
+    for p, turned in calls:
+        tokens = per_token(p)
+        own = bound(trial.profile, trial.spec, tokens, trial.dtype, smallest, norm=turned)
+        allowed = allowed + _SECOND_ORDER * own
     _demand(trial, got, want, amplitude * r, allowed, per_token(calls[0][0]), message)
 
 

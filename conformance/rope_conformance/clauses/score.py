@@ -91,10 +91,10 @@ def offset(trial: Trial, case: Case) -> None:
         rotated_k = pairs(trial, trial.apply(k, positions), output=True)
         scores.append((rotated_q[:, :, :, None] * rotated_k[:, :, None, :]).sum(axis=0))
         p = per_token(positions)
-        own_q = bound(trial.profile, trial.spec, p, trial.dtype, r_q)
-        own_k = bound(trial.profile, trial.spec, p, trial.dtype, r_k)
+        own_q = bound(trial.profile, trial.spec, p, trial.dtype, r_q, norm=True)
+        own_k = bound(trial.profile, trial.spec, p, trial.dtype, r_k, norm=True)
         allowed = allowed + (own_q[:, :, None] + own_k[:, None, :])
-    allowed = np.sqrt(2) * _SECOND_ORDER * allowed
+    allowed = _SECOND_ORDER * allowed
     # Axes are now (B, Tq, Tk, H, R/2); the report wants (B, T, H, R/2).
     shape = (case.batch, case.tokens**2, case.heads, trial.spec.rotary_dim // 2)
     error = np.abs(scores[1] - scores[0])
@@ -134,8 +134,8 @@ def worked_example(trial: Trial, case: Case) -> None:
     amplitude = float(trial.spec.frequencies.amplitude)
     want = amplitude**2 * float(cos_sin(2, one_pair)[0][0])
     p = per_token(positions)
-    both = bound(trial.profile, trial.spec, p, trial.dtype, amplitude)[0, :, 0, 0]
-    allowed = np.sqrt(2) * _SECOND_ORDER * (both[0] + both[-1])
+    both = bound(trial.profile, trial.spec, p, trial.dtype, amplitude, norm=True)[0, :, 0, 0]
+    allowed = _SECOND_ORDER * (both[0] + both[-1])
     judgement = compare(
         np.full((1, 1, 1, 1), abs(score - want)),
         np.full((1, 1, 1, 1), amplitude**2),

@@ -59,7 +59,7 @@ def norm_error(trial: Trial, x: np.ndarray, y: np.ndarray, case: Case, message: 
     r = amplitude * np.hypot(*before)
     length = np.hypot(*after)
     p = per_token(trial.positions(case))
-    allowed = np.sqrt(2) * bound(trial.profile, trial.spec, 0 * p, trial.dtype, r)
+    allowed = bound(trial.profile, trial.spec, 0 * p, trial.dtype, r, norm=True)
     # For the report: the length stands where the first component was.
     got, want = np.array(y, dtype=np.float64), np.array(y, dtype=np.float64)
     got[..., pair_channels(trial.spec, output=True)[0]] = length

@@ -1,0 +1,280 @@
+"""Every clause has a check, every check kills what it names, and no honest code."""
+
+import importlib
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import rope_conformance as rc
+from rope_conformance import clauses, registry
+from rope_conformance.inputs import Case
+from rope_conformance.registry import Clause, RegistryError, all_checks, all_clauses
+from rope_conformance.runner import run_check
+from rope_conformance.trial import Trial
+from rope_conformance.wrong import CONTROLS, WRONG
+from rope_ref import RopeSpec
+
+CHECKS = {check.name: check for check in all_checks()}
+KILLS = [(check.name, name) for check in all_checks() for name in check.kills]
+ONE_CASE = {"fixed": lambda trial: [Case(1, 1, 1, (0,))]}
+
+
+def clause(id_="test.one", **changed):
+    """A clause that nobody has registered."""
+    parts = {"sentence": "A sentence.", "formula": "y = x", "reference": "rope_ref:apply_rope"}
+    return Clause(id=id_, **(parts | changed))
+
+
+def body(trial, case):
+    """Falsify nothing."""
+
+
+@pytest.fixture
+def own_registry(monkeypatch):
+    """A registry that forgets what a test enters."""
+    monkeypatch.setattr(registry, "_CHECKS", dict(registry._CHECKS))
+
+
+def trial_of(factory, dtype=None):
+    """An implementation of the zoo as a run would judge it by itself."""
+    implementation = rc.runner.Implementation(factory, factory.spec, factory.claim)
+    return Trial(implementation, dtype or factory.claim.dtypes[0])
+
+
+# What the registry refuses
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_a_check_that_kills_nothing_is_refused():
+    """A check is worth what it kills."""
+    with pytest.raises(RegistryError, match=r"'test\.one' names no wrong implementation"):
+        clause().check(kills=[], **ONE_CASE)(body)
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_a_check_without_inputs_is_refused():
+    """Neither fixed nor generated inputs: it could never fail."""
+    with pytest.raises(RegistryError, match=r"'test\.one' has neither fixed nor generated inputs"):
+        clause().check(kills=["base_wrong"])(body)
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_a_second_check_of_a_clause_is_refused():
+    """An id is said once."""
+    clause().check(kills=["base_wrong"], **ONE_CASE)(body)
+    with pytest.raises(RegistryError, match=r"'test\.one' has a check already"):
+        clause().check(kills=["base_wrong"], **ONE_CASE)(body)
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_an_unknown_surface_is_refused():
+    """A surface no implementation can have would never be judged."""
+    with pytest.raises(RegistryError, match=r"'test\.one': there is no surface 'aply'"):
+        clause(surface="aply").check(kills=["base_wrong"], **ONE_CASE)(body)
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_a_clause_without_a_check_is_refused(monkeypatch):
+    """It would be a promise that nothing looks after."""
+    from rope_conformance.clauses import pairing
+
+    monkeypatch.setattr(pairing, "IDLE", clause("pairing.idle"), raising=False)
+    with pytest.raises(RegistryError, match=r"clauses without a check: pairing\.idle"):
+        all_checks()
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_a_wrong_implementation_that_does_not_exist_is_refused(monkeypatch):
+    """A kill that nobody can repeat is no kill."""
+    from rope_conformance.clauses import pairing
+
+    new = clause("pairing.new")
+    monkeypatch.setattr(pairing, "NEW", new, raising=False)
+    new.check(kills=["no_such_rope"], **ONE_CASE)(body)
+    with pytest.raises(RegistryError, match=r"do not exist.*pairing\.new.*no_such_rope"):
+        all_checks()
+
+
+def test_a_file_of_clauses_that_no_family_names_is_refused(monkeypatch):
+    """A family forgotten in the list would never be run."""
+    monkeypatch.setattr(clauses, "FAMILIES", clauses.FAMILIES[1:])
+    with pytest.raises(RegistryError, match="differ"):
+        all_checks()
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_what_is_accepted_is_found_by_its_name():
+    """The decorator gives back a check that knows its clause."""
+    check = clause().check(kills=["base_wrong"], **ONE_CASE)(body)
+    assert check.name == check.clause.id == "test.one"
+    assert check.kills == ("base_wrong",)
+    assert registry._CHECKS["test.one"] is check
+
+
+# What the clauses say
+
+
+def test_ids_are_unique_and_name_their_family():
+    """An id is ``family.name``, its family the file it stands in, in the order of a run."""
+    ids = [each.id for each in all_clauses()]
+    assert len(ids) == len(set(ids))
+    assert all(re.fullmatch(r"[a-z]+\.[a-z_]+", id_) for id_ in ids)
+    families = [id_.partition(".")[0] for id_ in ids]
+    assert list(dict.fromkeys(families)) == list(clauses.FAMILIES)
+    for each in all_checks():
+        assert each.body.__module__.rpartition(".")[2] == each.name.partition(".")[0]
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_clause_is_complete(name):
+    """A whole sentence, a formula, a check that says what it does, and the line of rope_ref."""
+    each = CHECKS[name].clause
+    assert re.fullmatch(r"[A-Zcvta-z].*\.", each.sentence, re.DOTALL)
+    assert each.formula.strip()
+    assert each.formula.count("{") == each.formula.count("}")
+    assert (CHECKS[name].body.__doc__ or "").strip()
+    module, _, path = each.reference.partition(":")
+    assert module.partition(".")[0] == "rope_ref"
+    found = importlib.import_module(module)
+    for part in path.split("."):
+        found = getattr(found, part)
+    assert callable(found)
+
+
+def test_every_name_is_in_the_zoo_and_has_a_sentence():
+    """What is named can be run, and says what is wrong with it."""
+    assert {wrong for _, wrong in KILLS} <= set(WRONG)
+    assert not set(WRONG) & set(CONTROLS)
+    for entry in [*WRONG.values(), *CONTROLS.values()]:
+        assert re.fullmatch(r"\S.*\.", entry.sentence, re.DOTALL), entry.name
+
+
+# The kill matrix
+
+
+@pytest.mark.parametrize(("check", "wrong"), KILLS)
+def test_a_check_catches_what_it_names(check, wrong):
+    """It fails on that implementation, by itself and with the fewest inputs."""
+    result = run_check(CHECKS[check], trial_of(WRONG[wrong].factory), effort="quick")
+    assert result.verdict in ("failed", "error"), result
+    assert result.failure.message
+    assert eval(result.failure.case, {"Case": Case})
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_every_wrong_implementation_is_caught(wrong):
+    """Some check names it, and the whole suite refuses it with default effort."""
+    assert wrong in {name for _, name in KILLS}
+    named = [check for check, name in KILLS if name == wrong]
+    report = rc.check(WRONG[wrong].factory, only=named)
+    assert not report.passed
+    assert {r.clause for r in report.findings} == set(named)
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_no_check_fails_on_honest_code(control):
+    """Each check by itself passes, or is not opened by what the control claims."""
+    factory = CONTROLS[control].factory
+    for name, check in CHECKS.items():
+        result = run_check(check, trial_of(factory), effort="quick", seed=11)
+        assert result.verdict in ("passed", "not claimed"), (name, result)
+
+
+# Nothing passes without having been looked at
+
+
+def test_nothing_but_algebra_passes_on_a_constant():
+    """An output that never changes passes no clause about values, and the run does not pass."""
+    spec = RopeSpec(64, layout="half", rotary_dim=32)
+
+    def constant(x, positions):
+        return np.ones_like(x)
+
+    report = rc.check(constant, spec=spec)
+    assert not report.passed
+    passed = {r.clause for r in report.results if r.verdict == "passed" and r.decisive}
+    # These compare an implementation with itself alone: constants agree.
+    assert passed == {"rotation.compose", "score.offset", "independence.chunks"}
+
+
+def test_nothing_passes_on_the_identity():
+    """x itself keeps length, linearity and every property of a group, and still does not pass."""
+    report = rc.check(lambda x, positions: x.copy(), spec=RopeSpec(64, layout="half"))
+    assert not report.passed
+    failed = {r.clause for r in report.findings}
+    assert {"pairing.direction", "frequency.ladder", "frequency.phase"} <= failed
+
+
+def test_an_implementation_that_is_never_called_gets_no_verdict_passed():
+    """Every check that passes on honest code has called it."""
+    factory = CONTROLS["float32_power"].factory
+    for name, check in CHECKS.items():
+        trial = trial_of(factory)
+        result = run_check(check, trial, effort="quick")
+        assert result.verdict == "not claimed" or trial.implementation.calls > 0, name
+        assert result.verdict == "not claimed" or result.inputs >= check.minimum or check.numeric
+
+
+def test_the_surfaces_are_judged_when_they_are_offered():
+    """theta(), cos_sin() and qkv() open clauses of their own, which honest ones pass."""
+    from rope_ref import apply_rope, cos_sin
+
+    class Rope:
+        def __init__(self, spec):
+            self.spec = spec
+
+        def apply_rope(self, x, positions):
+            return apply_rope(x, positions, self.spec, axes="bthd").astype(x.dtype)
+
+        def theta(self):
+            return self.spec.theta()
+
+        def cos_sin(self, positions):
+            return cos_sin(positions, self.spec)
+
+        def qkv(self, q, k, v, positions):
+            return self.apply_rope(q, positions), self.apply_rope(k, positions), v
+
+    report = rc.check(Rope, spec=RopeSpec(64, layout="half"), effort="quick")
+    verdicts = {r.clause: r.verdict for r in report.results}
+    assert report.passed, report.findings
+    assert {verdicts[c] for c in ("frequency.theta", "table.values", "passthrough.values")} == {
+        "passed"
+    }
+
+
+# How much there is
+
+# (passed, not claimed, fixed inputs, least generated inputs) of an honest run with default effort
+EXPECTED = {
+    "a bare callable": SimpleNamespace(passed=21, closed=15, fixed=126, generated=6 * 36),
+    "everything claimed": SimpleNamespace(passed=29, closed=7, fixed=169, generated=10 * 36),
+}
+
+
+def test_how_many_checks_there_are():
+    """A check that got lost would otherwise go unnoticed."""
+    assert len(CHECKS) == 36
+    assert len(WRONG) == 49
+    assert len(CONTROLS) == 10
+
+
+@pytest.mark.parametrize("claims", EXPECTED)
+def test_how_much_is_looked_at_per_set_of_claims(claims):
+    """Checks and fixed inputs exactly, generated ones at least."""
+    control = CONTROLS["float32_power"].factory
+    if claims == "a bare callable":
+        report = rc.check(control(control.spec), spec=control.spec)
+    else:
+        report = rc.check(control)
+    expected, counts = EXPECTED[claims], report.counts()
+    assert report.passed
+    assert (counts["passed"], counts["not claimed"]) == (expected.passed, expected.closed)
+    ran = {r.clause for r in report.results if r.verdict == "passed"}
+    trial = trial_of(control)
+    trial.claim = rc.Claim(**report.claim)
+    fixed = {name: len(CHECKS[name].fixed(trial)) for name in ran if CHECKS[name].fixed}
+    assert sum(fixed.values()) == expected.fixed
+    assert report.inputs - sum(fixed.values()) >= expected.generated
