@@ -344,31 +344,50 @@ def _checked(
 ) -> tuple[Array, npt.NDArray[np.generic]]:
     """x in float64 and one position per token, or the error that says what does not fit."""
     call = f"{function}(x, positions, spec, axes={axes!r})"
-    x = as_real(x, call, "x")
-    check_axes(axes, x.ndim, call, x.shape)
-    if x.shape[axes.index("d")] != spec.head_dim:
+    x, p = as_real(x, call, "x"), np.asarray(positions)
+    if not check_shapes(x.shape, p.shape, spec, axes, call):
+        p = np.broadcast_to(p[..., None], (*p.shape, x.shape[axes.index("t")]))
+    return x, p
+
+
+def check_shapes(
+    shape: tuple[int, ...], positions: tuple[int, ...], spec: RopeSpec, axes: str, call: str
+) -> str:
+    """Return the axes of x along which positions change: ``""``, ``"t"`` or ``"bt"``.
+
+    Parameters
+    ----------
+    shape, positions
+        Shapes of x and of the positions.
+    spec, axes
+        As in `apply_rope`.
+    call
+        What the error calls the call.
+
+    Raises
+    ------
+    AxesError, ShapeError, PositionShapeError
+        If they do not fit each other.
+    """
+    check_axes(axes, len(shape), call, shape)
+    if shape[axes.index("d")] != spec.head_dim:
         raise ShapeError(
-            f"{call}: axis 'd' of x has length {x.shape[axes.index('d')]} (x has shape {x.shape}), "
+            f"{call}: axis 'd' of x has length {shape[axes.index('d')]} (x has shape {shape}), "
             f"but spec.head_dim is {spec.head_dim}; check axes, or make a spec with that head_dim"
         )
-    p = np.asarray(positions)
     lead = () if spec.pair_axes is None else (max(spec.pair_axes) + 1,)
-    own = p.shape[len(lead) :]
-    fits = p.shape[: len(lead)] == lead and (
-        not own or own == _token_shape(x.shape, axes, len(own))
+    own = positions[len(lead) :]
+    fits = positions[: len(lead)] == lead and (
+        not own or own == _token_shape(shape, axes, len(own))
     )
     if not fits:
-        allowed = [s for s in (_token_shape(x.shape, axes, n) for n in (1, 2)) if s is not None]
+        allowed = [s for s in (_token_shape(shape, axes, n) for n in (1, 2)) if s is not None]
         raise PositionShapeError(
-            f"{call}: positions of shape {p.shape} do not fit x of shape {x.shape}; expected "
-            + " or ".join(str((*lead, *shape)) for shape in allowed)
-            + (f", or {lead or 'a scalar'} for one position everywhere")
+            f"{call}: positions of shape {positions} do not fit x of shape {shape}; expected "
+            + " or ".join(str((*lead, *tokens)) for tokens in allowed)
+            + f", or {lead or 'a scalar'} for one position everywhere"
         )
-    if not own:
-        tokens = _token_shape(x.shape, axes, 1)
-        assert tokens is not None
-        p = np.broadcast_to(p[..., None], (*lead, *tokens))
-    return x, p
+    return "bt"[2 - len(own) :]
 
 
 def _token_shape(shape: tuple[int, ...], axes: str, ndim: int) -> tuple[int, ...] | None:

@@ -21,17 +21,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from rope_backends import traced
 from rope_ref import RopeSpec
 from rope_ref import cos_sin as reference_cos_sin
-from rope_ref.rotation import (
-    # The reference's own tests of shapes: what is refused, and in which words, is its affair.
-    _checked,
-    _token_shape,
-    check_axes,
-)
+from rope_ref.rotation import check_shapes
 from rope_ref.spec import Layout
 
 if TYPE_CHECKING:
@@ -64,7 +57,9 @@ def apply_rope(
     device = backend.device(x)
     host = backend.concrete(positions)
     p = backend.beside(positions, device) if host is None else host
-    own = _position_letters(tuple(x.shape), tuple(p.shape), spec, axes)
+    # What is refused, and in which words, is the reference's affair.
+    call = f"apply_rope(x, positions, spec, axes={axes!r})"
+    own = check_shapes(tuple(x.shape), tuple(p.shape), spec, axes, call)
     working = "float64" if name == "float64" else "float32"
     cos, sin = cos_sin(p, spec, working, device, backend=backend, exact_table=exact_table)
     return rotate(x, cos, sin, spec, axes, own, backend.dtypes[working], backend.xp)
@@ -129,24 +124,6 @@ def rotate(
     if stop < spec.head_dim:
         pieces.append(x[_along(d, slice(stop, spec.head_dim))])
     return pieces[0] if len(pieces) == 1 else xp.concat(pieces, axis=d)
-
-
-def _position_letters(
-    shape: tuple[int, ...], positions: tuple[int, ...], spec: RopeSpec, axes: str
-) -> str:
-    """The axes of x that positions of this shape have; the reference's error if none fit."""
-    call = f"apply_rope(x, positions, spec, axes={axes!r})"
-    check_axes(axes, len(shape), call, shape)
-    lead = () if spec.pair_axes is None else (max(spec.pair_axes) + 1,)
-    own = positions[len(lead) :]
-    fits = positions[: len(lead)] == lead and (
-        not own or own == _token_shape(shape, axes, len(own))
-    )
-    if shape[axes.index("d")] != spec.head_dim or not fits:
-        # Zeros of these shapes take no memory, and meet the same refusal.
-        x, p = np.broadcast_to(0.0, shape), np.broadcast_to(0, positions)
-        _checked(x, p, spec, axes, "apply_rope")
-    return "bt"[2 - len(own) :]
 
 
 def _pairs(layout: Layout, start: int, stop: int) -> tuple[slice, slice]:
