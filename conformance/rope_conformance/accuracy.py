@@ -221,7 +221,8 @@ def bound(
     p = np.abs(np.asarray(positions, dtype=np.float64))[..., None]
     calculation = profile.calculation(dtype)
     u_out, u_calc = unit_roundoff(dtype), unit_roundoff(calculation)
-    a: float = profile.output_roundings
+    # Where calculation and output have one type, k counts the table's rounding already.
+    a: float = 1 if calculation == dtype else profile.output_roundings
     k: float = 2 * profile.trig_ulps + 2 + (0 if spec.frequencies.amplitude == 1 else 2)
     n: float = 1 if profile.wide_products and calculation != dtype else 3
     least = tiny(dtype)

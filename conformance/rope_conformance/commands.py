@@ -161,28 +161,33 @@ def check(
 
 
 @rope_ref.command("list", short_help="Show what is built in.")
+@click.option(
+    "--bundled", "kinds", flag_value="bundled", default=True, help="Public libraries; the default."
+)
 @click.option("--clauses", "kinds", flag_value="clauses", help="What is judged.")
 @click.option("--profiles", "kinds", flag_value="profiles", help="Accuracies that can be claimed.")
 @click.option("--wrong", "kinds", flag_value="wrong", help="Wrong RoPEs to try a suite on.")
 @click.option("--controls", "kinds", flag_value="controls", help="Honest RoPEs beside them.")
-def list_(kinds: str | None) -> None:
-    """Show clauses, profiles, or the RoPEs that come along.
+def list_(kinds: str) -> None:
+    """Show the public libraries that can be judged by name, and what else comes along.
 
-    A wrong or honest one is a TARGET: rope-ref check rope_conformance.wrong:NAME
+    A library's name is a TARGET, as in: rope-ref check transformers/llama. So is a wrong or
+    honest RoPE: rope-ref check rope_conformance.wrong:NAME
     """
     from rope_conformance import wrong
     from rope_conformance.accuracy import PROFILES
+    from rope_conformance.implementations import BUNDLED
+    from rope_conformance.options import bundled_in_words
     from rope_conformance.registry import all_clauses
     from rope_conformance.terminal import show_names
 
     lines = {
+        "bundled": lambda: [(name, bundled_in_words(name)) for name in BUNDLED],
         "clauses": lambda: [(clause.id, clause.sentence) for clause in all_clauses()],
         "profiles": lambda: [(profile.name, profile.sentence) for profile in PROFILES],
         "wrong": lambda: [(each.name, each.sentence) for each in wrong.WRONG.values()],
         "controls": lambda: [(each.name, each.sentence) for each in wrong.CONTROLS.values()],
     }
-    if kinds is None:
-        raise click.UsageError("give one of --clauses, --profiles, --wrong and --controls")
     show_names(lines[kinds]())
 
 

@@ -114,18 +114,20 @@ def discover_facts(
     claim = implementation.claim
     by_id = {each.name: each for each in checks}
     low, high = claim.position_range
+    # Only what can be handed over is tried.
+    apart = implementation.has("apply") and bool({"t", "bt"} & set(claim.position_forms))
     trials: list[tuple[str, str, Callable[[Claim], Claim], bool]] = [
         (
             "negative positions",
             "frequency.negative",
             lambda c: replace(c, position_range=(-high, high)),
-            low >= 0,
+            apart and low >= 0,
         ),
         (
             "fractional positions",
             "frequency.real",
             lambda c: replace(c, position_kinds=("integer", "real")),
-            "real" not in claim.position_kinds,
+            apart and "real" not in claim.position_kinds,
         ),
         ("strided views", "data.strides", lambda c: replace(c, strided=True), not claim.strided),
         ("empty input", "data.empty", lambda c: replace(c, empty=True), not claim.empty),

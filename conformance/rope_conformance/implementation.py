@@ -182,6 +182,7 @@ class Implementation:
         self.target = target
         self.spec = spec
         self.name = name or target_name(target)
+        self._asked = claim
         made = self._make(target, spec) if is_factory(target) else target
         # A class that takes no spec is one RoPE, however often it is made.
         self.is_factory = is_factory(target) and _takes_one(target)
@@ -200,7 +201,7 @@ class Implementation:
         self.first_call: tuple[Any, Any] | None = None
 
     def _make(self, target: Any, spec: RopeSpec) -> Any:
-        accepts = getattr(getattr(target, "claim", None), "accepts", None)
+        accepts = getattr(self._asked or getattr(target, "claim", None), "accepts", None)
         try:
             answer = True if accepts is None else accepts(spec)
             if answer is True:
@@ -273,22 +274,28 @@ def load_target(text: str) -> Any:
     Parameters
     ----------
     text
-        ``package.module:object``, ``path/to/file.py:object``, or the name of an entry
-        point of the group ``rope_conformance.implementations``.
+        ``package.module:object``, ``path/to/file.py:object``, a bundled name such as
+        ``transformers/llama``, or the name of an entry point of the group
+        ``rope_conformance.implementations``.
 
     Raises
     ------
     TargetError
         If there is no such thing, or loading it raised.
     """
+    from rope_conformance.implementations import BUNDLED, bundled
+
     module_name, colon, attribute = text.rpartition(":")
+    if not colon and text in BUNDLED:
+        return _guarded(text, lambda: bundled(text))
     if not colon:
         found = importlib.metadata.entry_points(group=ENTRY_POINTS, name=text)
         if not found:
             known = sorted(p.name for p in importlib.metadata.entry_points(group=ENTRY_POINTS))
             raise TargetError(
-                f"TARGET {text!r}: expected package.module:object, path/to/file.py:object, or an "
-                f"installed entry point of the group {ENTRY_POINTS} (installed: {known or 'none'})"
+                f"TARGET {text!r}: expected package.module:object, path/to/file.py:object, a "
+                f"bundled name (see `rope-ref list`), or an installed entry point of the group "
+                f"{ENTRY_POINTS} (installed: {known or 'none'})"
             )
         return _guarded(text, next(iter(found)).load)
     is_file = module_name.endswith(".py") or "/" in module_name or "\\" in module_name

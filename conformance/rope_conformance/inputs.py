@@ -133,7 +133,9 @@ def fixed_cases(claim: Claim) -> list[Case]:
         result.append(Case(1, len(spots), 2, spots))
         result.append(Case(2, len(spots), 1, spots[::-1]))
     elif "offset" in claim.position_forms:
-        result += [Case(1, 3, 2, range(spot, spot + 3)) for spot in spots if spot + 2 <= high]
+        starts = dict.fromkeys(max(min(spot, high - 2), low) for spot in spots)
+        result += [Case(1, 3, 2, range(s, s + 3)) for s in starts if s + 2 <= high]
+        result += [Case(1, 2049, 1, range(low, low + 2049))] if high - low >= 2048 else []
     else:
         # Positions always count from 0: only a long sequence reaches far.
         lengths = (2**8 + 1, 2**11 + 1, 4097, 2**15 + 1)
@@ -156,11 +158,8 @@ def inside(claim: Claim, case: Case) -> bool:
     if case.rows:
         return "bt" in forms
     in_a_row = p == list(range(int(p[0]), int(p[0]) + len(p))) if p else True
-    return bool(
-        forms & {"t", "bt"}
-        or ("offset" in forms and in_a_row)
-        or ("none" in forms and in_a_row and p[:1] in ([], [0]))
-    )
+    # Scattered tokens take one call each where only an offset can be given.
+    return bool(forms & {"t", "bt", "offset"}) or (in_a_row and p[:1] in ([], [0]))
 
 
 def free_positions(claim: Claim) -> bool:

@@ -16,10 +16,19 @@ from rope_conformance.accuracy import profile_named, unit_roundoff
 from rope_conformance.discovery import discover_spec, takes_rows
 from rope_conformance.identify import layout_in_words
 from rope_conformance.implementation import Claim, Implementation, Unsupported
+from rope_conformance.implementations import BUNDLED, installed
 from rope_conformance.report import Fact
 from rope_ref import PowerLaw, RopeSpec
 
-__all__ = ["OptionError", "Settled", "claim_in_words", "command_line", "settle", "spec_in_words"]
+__all__ = [
+    "OptionError",
+    "Settled",
+    "bundled_in_words",
+    "claim_in_words",
+    "command_line",
+    "settle",
+    "spec_in_words",
+]
 
 _FORMS = {
     "none": "none (always 0 to T-1)",
@@ -201,6 +210,16 @@ def command_line(target: str, given: Mapping[str, Any]) -> str:
             # With "=", a value may begin with a minus.
             words.append(f"{option}={value}")
     return shlex.join(words)
+
+
+def bundled_in_words(name: str) -> str:
+    """A bundled implementation on a few lines: its version or what is missing, and its claim."""
+    entry = BUNDLED[name]
+    version, missing = installed(name)
+    found = f"{entry.package} {version}" if version else missing
+    adapter = entry.load()
+    profile = adapter.claim.profile or "float32"
+    return f"{found}. {entry.sentence}. Claims {profile}; {claim_in_words(adapter.claim)}"
 
 
 def spec_in_words(spec: RopeSpec) -> str:

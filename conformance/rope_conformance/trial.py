@@ -154,6 +154,10 @@ class Trial:
         TargetRaised
             If the implementation raised.
         """
+        if self._one_by_one(positions):
+            tokens = range(positions.size)
+            parts = [self.apply(x[:, [n]], positions[[n]], strided=strided) for n in tokens]
+            return np.concatenate(parts, axis=1)
         native = self.native(x, strided=strided)
         if self.implementation.has("apply"):
             result = self.call("apply", native, *self.position_arguments(positions, x.shape))
@@ -161,6 +165,16 @@ class Trial:
             tables = [self.table(part) for part in cos_sin(positions, self.spec)]
             result = self.call("rotate", native, *tables)
         return self.from_claimed_axes(self.checked(result, native), x.shape)
+
+    def _one_by_one(self, positions: Array) -> bool:
+        """Whether an offset cannot say where these tokens stand, so that each is a call."""
+        if self.claim.position_forms != ("offset",) and set(self.claim.position_forms) != {
+            "none",
+            "offset",
+        }:
+            return False
+        in_a_row = positions.ravel()[:1] + np.arange(positions.size)
+        return self.implementation.has("apply") and bool((positions != in_a_row).any())
 
     def table(self, values: Array) -> Any:
         """A table for the surface `rotate`, in the type its claim names."""

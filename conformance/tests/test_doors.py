@@ -18,6 +18,7 @@ import rope_conformance as rc
 from rope_conformance import cli, commands, wrong
 from rope_conformance.accuracy import PROFILES
 from rope_conformance.implementation import Claim
+from rope_conformance.implementations import BUNDLED, installed
 from rope_conformance.options import OptionError, settle, spec_in_words
 from rope_conformance.registry import all_checks
 from rope_conformance.report import Failure, Result
@@ -340,9 +341,19 @@ def test_list_shows_every_name_with_its_sentence(kind, names):
     assert [line.split()[0] for line in result.output.splitlines() if line[:1] != " "] == names
 
 
-def test_list_of_nothing_asks_what():
-    """`rope-ref list` alone is a wrong call."""
-    assert run("list").exit_code == 2
+def test_list_alone_shows_every_public_library():
+    """`rope-ref list` shows each bundled name, with its version or what to install."""
+    shown = run("list")
+
+    assert shown.exit_code == 0
+    lines = shown.stdout.splitlines()
+    for name in BUNDLED:
+        (line,) = [line for line in lines if line.startswith(f"{name} ")]
+        version, _ = installed(name)
+        words = line.removeprefix(name).strip()
+        assert words.startswith(
+            f"{BUNDLED[name].package} {version}" if version else "not installed"
+        )
 
 
 # What is printed, and where

@@ -13,7 +13,6 @@ from rope_conformance.inputs import (
     cases,
     data_type,
     fixed_cases,
-    free_positions,
     positions_within,
 )
 from rope_conformance.trial import Trial
@@ -69,13 +68,11 @@ def all_positions(trial: Trial, *, limit: int) -> list[int]:
 def standard_case(trial: Trial, positions: Iterable[float]) -> Case:
     """One row of tokens at the given positions, or as near as the claimed forms come."""
     chosen = tuple(positions)
-    if free_positions(trial.claim):
+    if trial.claim.position_forms != ("none",):
         return Case(1, len(chosen), 1, chosen)
-    low, high = trial.claim.position_range
-    start = min(max(int(min(chosen)), low), high) if "offset" in trial.claim.position_forms else 0
-    tokens = min(64, high - start + 1)
+    tokens = min(64, trial.claim.position_range[1] + 1)
     heads = -(-_SAMPLES // (tokens * max(trial.spec.rotary_dim // 2, 1)))
-    return trial.cut(Case(1, tokens, heads, range(start, start + tokens)))
+    return trial.cut(Case(1, tokens, heads, range(tokens)))
 
 
 def angles_probe(trial: Trial, case: Case) -> Array:

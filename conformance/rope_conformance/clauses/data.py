@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rope_conformance.clauses._common import numeric_cases, numeric_fixed, oracle
+from rope_conformance.clauses._common import factory_only, numeric_cases, numeric_fixed, oracle
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs import Case
 from rope_conformance.registry import EITHER, Clause
@@ -59,6 +59,19 @@ DETERMINISM = Clause(
     formula=r"f(x, p) = f(x, p)",
     reference="rope_ref.rotation:apply_rope",
     surface=EITHER,
+)
+
+
+TYPES = Clause(
+    id="data.types",
+    sentence="What was rotated before, in whatever type of data, changes nothing in a call.",
+    formula=r"f(x, p) \text{ does not depend on earlier calls}",
+    reference="rope_ref.rotation:apply_rope",
+    surface=EITHER,
+    opened_by=lambda trial: (
+        factory_only(trial)
+        or (None if len(trial.claim.dtypes) > 1 else "a single type of data is claimed")
+    ),
 )
 
 
@@ -130,6 +143,35 @@ def determinism(trial: Trial, case: Case) -> None:
     before, after = trial.namespace.host(was), trial.namespace.host(now)
     if not same_numbers(before, after).all():
         raise CheckFailure("the first call of the run, repeated, gave other numbers")
+
+
+@TYPES.check(
+    fixed=lambda trial: [_long(trial)],
+    kills=["table_kept_in_first_type"],
+    minimum=50,
+    numeric=True,
+)
+def types(trial: Trial, case: Case) -> None:
+    """Make it anew, rotate in every other type, then judge this one."""
+    made = trial.implementation.remade(trial.spec)
+    for other in trial.claim.dtypes:
+        if other != trial.dtype:
+            before = Trial(made, other, device=trial.device)
+            before.apply(before.x(case), before.positions(case))
+    after = Trial(made, trial.dtype, trial.profile, device=trial.device)
+    try:
+        oracle(after, case, "wrong once other types of data were rotated")
+    finally:
+        trial.implementation.calls += made.calls
+        trial.samples += after.samples
+        trial.decisive += after.decisive
+
+
+def _long(trial: Trial) -> Case:
+    """More tokens than bfloat16 can number."""
+    low, high = trial.claim.position_range
+    start = low if high < 0 else max(low, 0)
+    return Case(1, min(600, high - start + 1), 1, range(start, min(start + 600, high + 1)))
 
 
 def _strided(case: Case) -> Case:

@@ -6,7 +6,15 @@ import itertools
 
 import numpy as np
 
-from rope_conformance.wrong._parts import Array, Rope, honest, wrong
+from rope_conformance.wrong._parts import (
+    Array,
+    Rope,
+    angles,
+    frequencies,
+    honest,
+    rotate,
+    wrong,
+)
 from rope_ref import RopeSpec
 
 
@@ -14,6 +22,22 @@ from rope_ref import RopeSpec
 def upcasts_result(spec: RopeSpec) -> Rope:
     """The result is float64 whatever came in."""
     return lambda x, positions: honest(x.astype(np.float64), positions, spec)
+
+
+@wrong(dtypes=("float32", "bfloat16"), profile="model-dtype-table")
+def table_kept_in_first_type(spec: RopeSpec) -> Rope:
+    """The table is made once, in the type of the first data."""
+    kept: list[Array] = []
+
+    def rope(x: Array, positions: Array) -> Array:
+        length = int(positions.max(initial=0)) + 1
+        if not kept or len(kept[0]) < length:
+            phase = angles(np.arange(length), frequencies(spec))
+            kept[:] = [np.cos(phase).astype(x.dtype), np.sin(phase).astype(x.dtype)]
+        cos, sin = (part[positions].astype(np.float32) for part in kept)
+        return rotate(x, cos, sin, spec)
+
+    return rope
 
 
 @wrong()

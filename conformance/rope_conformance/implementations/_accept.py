@@ -1,0 +1,58 @@
+"""Which specs an adapter can be made for, and why not the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rope_ref import PowerLaw, RopeSpec
+from rope_ref.spec import LAYOUTS, Layout
+
+__all__ = ["base_of", "takes"]
+
+
+def takes(
+    *layouts: Layout,
+    output: Layout | None = None,
+    partial: bool = False,
+    base: float | None = None,
+) -> Callable[[RopeSpec], bool | str]:
+    """Return what `Claim.accepts` asks for: True, or the reason why not.
+
+    Parameters
+    ----------
+    layouts
+        Which layouts it reads; both if none is named.
+    output
+        The layout it writes, if not the one it reads.
+    partial
+        Whether the rotating channels may be the first of a wider head.
+    base
+        The only base there is, if it cannot be chosen.
+    """
+    known = layouts or LAYOUTS
+
+    def accepts(spec: RopeSpec) -> bool | str:
+        if spec.layout not in known:
+            return f"its pairs are {' or '.join(known)}, not {spec.layout}"
+        if spec.output_layout != (output or spec.layout):
+            return f"it writes pairs {output or spec.layout}, not {spec.output_layout}"
+        if not isinstance(spec.frequencies, PowerLaw):
+            return "it is made for frequencies base**(-2i/R) only"
+        if base is not None and spec.frequencies.base != base:
+            return f"its base is {base:g} and cannot be chosen"
+        if spec.rotary_dim != spec.head_dim and not (partial and spec.rotary_start == 0):
+            which = "the first channels of a head" if partial else "whole heads"
+            return f"it rotates {which} only"
+        if spec.rotary_dim == 0:
+            return "no channel would rotate"
+        if spec.direction != 1 or spec.pair_axes is not None:
+            return "it turns counter-clockwise by one position per token"
+        return True
+
+    return accepts
+
+
+def base_of(spec: RopeSpec) -> float:
+    """The base of an accepted spec."""
+    assert isinstance(spec.frequencies, PowerLaw)
+    return float(spec.frequencies.base)
