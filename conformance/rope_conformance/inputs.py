@@ -226,7 +226,7 @@ def cases(
         else:
             tokens = draw(st.integers(min_tokens, max_tokens))
             same = draw(st.sampled_from(["none", "none", "batch", "heads"]))
-            batch = tokens if same == "batch" and tokens else draw(st.integers(1, 3))
+            batch = tokens if same == "batch" and tokens else draw(st.integers(1 + rows, 3))
             heads = tokens if same == "heads" and tokens else draw(st.integers(1, 4))
         row_count = batch if rows else 1
         table: list[tuple[Any, ...] | range] = []

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from rope_conformance.inputs import Case
+from rope_conformance.inputs import Case, inside
 from rope_conformance.registry import Check
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
 
@@ -114,7 +114,7 @@ def _reduced(each: Check, trial: Trial, failing: Failing) -> Failing:
         attempts[0] = {}
     for changes in attempts:
         smaller = replace(case, **changes)
-        if _size(smaller) < _size(case):
+        if _size(smaller) < _size(case) and inside(trial.claim, smaller):
             failure = _failure(each, trial, smaller)
             if type(failure) is type(error):
                 case, error = smaller, failure

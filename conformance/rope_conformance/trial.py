@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy import PROFILES, Judgement, Profile, bound, judge, profile_named
+from rope_conformance.accuracy import (
+    PROFILES,
+    Judgement,
+    Profile,
+    bound,
+    judge,
+    profile_named,
+    tiny,
+    unit_roundoff,
+)
 from rope_conformance.exchange import NamespaceError, namespace
 from rope_conformance.implementation import Claim, Implementation, Unsupported
 from rope_conformance.inputs import Case, data_type
@@ -79,7 +88,9 @@ class Meter:
                 continue
             worst = float((judgement.residual[says_something] / allowed[says_something]).max())
             self.by_profile[profile.name] = max(self.by_profile.get(profile.name, 0.0), worst)
-        worst_at = judgement.error.max(axis=(2, 3), initial=0.0)
+        # Among the subnormals of a type every result is coarse, whatever the position.
+        normal = judgement.r >= 16 * tiny(judgement.dtype) / unit_roundoff(judgement.dtype)
+        worst_at = np.where(normal, judgement.error, 0.0).max(axis=(2, 3), initial=0.0)
         everywhere = np.broadcast_to(np.abs(p), worst_at.shape)
         for position, error in zip(everywhere.ravel(), worst_at.ravel(), strict=True):
             key = float(position)
@@ -220,7 +231,7 @@ class Trial:
     def native_positions(self, positions: Array) -> Any:
         """Positions as an array of the framework: 64 bits wide where it has such types."""
         if not self.namespace.wide:
-            if (np.abs(positions) >= 2**31).any():
+            if positions.dtype.kind == "i" and (np.abs(positions) >= 2**31).any():
                 raise NamespaceError("positions beyond 2**31 need 64-bit integers")
             positions = positions.astype(np.int32 if positions.dtype.kind == "i" else np.float32)
         return self.namespace.array(positions, self.device)
