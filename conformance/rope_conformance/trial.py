@@ -179,10 +179,8 @@ class Trial:
 
     def _one_by_one(self, positions: Array) -> bool:
         """Whether an offset cannot say where these tokens stand, so that each is a call."""
-        if self.claim.position_forms != ("offset",) and set(self.claim.position_forms) != {
-            "none",
-            "offset",
-        }:
+        forms = set(self.claim.position_forms)
+        if forms & {"t", "bt"} or "offset" not in forms:
             return False
         in_a_row = positions.ravel()[:1] + np.arange(positions.size)
         return self.implementation.has("apply") and bool((positions != in_a_row).any())
