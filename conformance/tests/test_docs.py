@@ -2,7 +2,10 @@
 
 import importlib.util
 import inspect
+import json
 import re
+import sys
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
@@ -10,11 +13,13 @@ from typing import get_args
 
 import pytest
 
+import rope_backends
 import rope_conformance
 import rope_ref
-from rope_conformance import Claim
+from rope_conformance import Claim, implementations
 from rope_conformance.accuracy import PROFILES
 from rope_conformance.implementation import SURFACES
+from rope_conformance.implementations import BUNDLED
 from rope_conformance.registry import EDITION, EITHER, all_checks, all_clauses
 from rope_conformance.report import Verdict
 from rope_conformance.wrong import CONTROLS
@@ -28,13 +33,31 @@ def text_of(page: str) -> str:
     return (DOCS / page).read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def parts() -> ModuleType:
-    """docs/_ext/parts.py, which is in no package."""
-    spec = importlib.util.spec_from_file_location("_docs_parts", DOCS / "_ext/parts.py")
+def loaded(name: str, path: Path) -> ModuleType:
+    """A module that is in no package."""
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def parts() -> Iterator[ModuleType]:
+    """docs/_ext/parts.py; the modules beside it can be imported, as when pages are built."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(DOCS / "_ext")
+        yield loaded("_docs_parts", DOCS / "_ext/parts.py")
+        sys.modules.pop("found", None)
+
+
+@pytest.fixture(scope="module")
+def found() -> ModuleType:
+    return loaded("_docs_found", DOCS / "_ext/found.py")
+
+
+@pytest.fixture(scope="module")
+def public_reports() -> ModuleType:
+    return loaded("_public_reports", ROOT / "tools/public_reports.py")
 
 
 # The pages hang together
@@ -158,3 +181,141 @@ def test_reference_lists_every_public_name():
     assert set(rope_ref.__all__) - {"errors", "RopeError"} <= listed
     assert ".. automodule:: rope_ref.errors" in text
     assert set(rope_conformance.__all__) <= listed
+    assert set(rope_backends.__all__) - {"BACKENDS"} <= listed
+    assert set(implementations.__all__) - {"BUNDLED"} <= listed
+
+
+# What was found in public libraries
+
+LIBRARIES = [name for name in BUNDLED if not name.startswith("rope-backends/")]
+
+
+def report_of(name: str) -> dict:
+    path = DOCS / "reports" / f"{name.replace('/', '-')}.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_every_public_library_has_a_report_and_no_report_is_left_over(public_reports):
+    names = [public_reports.path_of(name).name for name in LIBRARIES]
+    assert public_reports.public_names() == LIBRARIES
+    assert sorted(path.name for path in (DOCS / "reports").glob("*.json")) == sorted(names)
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_report_holds_what_the_page_takes_from_it(name, public_reports):
+    data = report_of(name)
+    assert data["schema"] == public_reports.SCHEMA
+    assert (data["name"], data["package"]) == (name, BUNDLED[name].package)
+    assert data["sentence"] == BUNDLED[name].sentence
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", data["date"])
+    assert set(data["beside"]) == set(BUNDLED[name].needs)
+    assert set(data["probes"]) == {
+        "transformers/llama": {"claimed_interleaved"},
+        "rotary-embedding-torch": {"bfloat16_error"},
+        "ibm-fms": {"past_the_table"},
+    }.get(name, set())
+    report = data["report"]
+    assert report["edition"] == EDITION
+    assert report["versions"]["rope-ref"] != "not installed"
+    assert (report["effort"], report["interrupted"], report["doubts"]) == ("default", False, [])
+    assert report["passed"] == (not any(result["failure"] for result in report["results"]))
+    assert set(report["horizon"]) == {"error", "position", "ends"}
+    # The page has "1 %" in its head.
+    assert report["horizon"]["error"] == 0.01
+    assert isinstance(report["largest_ratio"], float) or report["largest_ratio"] == "inf"
+    assert report["tightest_profile"] in [None, *(profile.name for profile in PROFILES)]
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_report_is_of_the_claim_and_the_clauses_of_today(name):
+    report = report_of(name)["report"]
+    claim, spec = BUNDLED[name].load().claim, BUNDLED[name].spec
+    judged = {field.name: getattr(claim, field.name) for field in fields(claim)}
+    del judged["accepts"]  # a function
+    expected = json.loads(json.dumps(judged))
+    assert {key: report["claim"][key] for key in expected} == expected
+    assert report["spec"]["head_dim"] == spec.head_dim
+    assert report["spec"]["layout"] == spec.layout
+    assert sum(report["counts"].values()) == len(all_checks()) * len(claim.dtypes)
+    assert {result["clause"] for result in report["results"]} <= {c.id for c in all_clauses()}
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_report_is_of_the_version_that_tox_installs(name, found):
+    tox = (ROOT / "tox.ini").read_text(encoding="utf-8")
+    pinned = found.pins(tox.partition("[testenv:public]")[2].partition("\n[testenv")[0])
+    data = report_of(name)
+    of_report = {data["package"]: data["version"], **data["beside"]}
+    assert data["package"] in pinned
+    assert of_report == {package: pinned[package][0] for package in of_report}
+
+
+def test_a_library_has_one_version_on_the_page():
+    versions: dict[str, set[str]] = {}
+    for name in LIBRARIES:
+        versions.setdefault(report_of(name)["package"], set()).add(report_of(name)["version"])
+    assert {package: len(found) for package, found in versions.items() if len(found) > 1} == {}
+
+
+def test_page_quotes_what_the_reports_hold(found, capsys):
+    cells = re.findall(r"^found\.(quote(?:_fact)?|probe)\((.*)\)$", text_of("public.md"), re.M)
+    assert len(cells) >= 5
+    for function, arguments in cells:
+        eval(f"found.{function}({arguments})", {"found": found})
+    # Each clause that is broken somewhere is in the list, with a link.
+    broken = {
+        result["clause"]
+        for name in LIBRARIES
+        for result in report_of(name)["report"]["results"]
+        if result["failure"]
+    }
+    linked = set(re.findall(r"\[([\w.]+)\]\(specification", found.broken()))
+    assert broken == linked
+    assert "257" in capsys.readouterr().out
+
+
+def test_what_the_page_says_of_all_other_clauses_is_so():
+    def broken(name: str, *dtypes: str) -> set[str]:
+        results = report_of(name)["report"]["results"]
+        return {r["clause"] for r in results if r["failure"] and r["dtype"] in dtypes}
+
+    assert broken("rotary-embedding-torch", "float32") == {"data.types"}
+    assert broken("equinox", "float32", "bfloat16", "float16") == {"frequency.bases"}
+    # One fault: in the narrow types each failure names positions as the cause.
+    for result in report_of("rotary-embedding-torch")["report"]["results"]:
+        if result["failure"] and result["dtype"] != "float32":
+            assert result["failure"]["cause"].startswith("positions are rounded to"), result
+    others = set(LIBRARIES) - {"rotary-embedding-torch", "equinox"}
+    assert [name for name in others if not report_of(name)["report"]["passed"]] == []
+
+
+def test_overview_has_a_row_for_each_library(found, parts):
+    def names(table: str) -> list[str]:
+        return re.findall(r"^\| `(\S+)` \|", table, re.M)
+
+    assert names(found.overview()) == names(found.warnings()) == LIBRARIES
+    assert found.anchor("score.worked_example") == parts.anchor("score.worked_example")
+
+
+def test_page_says_whether_a_gpu_was_used(found, monkeypatch, tmp_path):
+    monkeypatch.setattr(found, "REPORTS", tmp_path)
+    assert found.gpu() == "**Nothing has been run on a GPU yet.**\n"
+    (tmp_path / "gpu").mkdir()
+    places = {"cupy": {"verdict": "passed", "reason": "21 clauses"}}
+    report = {"date": "2026-01-02", "versions": {"cupy-cuda13x": "14.2.0"}, "places": places}
+    (tmp_path / "gpu/a.json").write_text(json.dumps(report), encoding="utf-8")
+    assert "| 2026-01-02 | cupy | passed | 21 clauses | cupy-cuda13x 14.2.0 |" in found.gpu()
+
+
+def test_pins_are_read_with_extras_and_markers(found):
+    text = "    mlx[cpu]==0.32.4\n# x==1\njax==1.0; python_version < '3'\njax==2.0\n"
+    assert found.pins(text) == {"mlx": ["0.32.4"], "jax": ["1.0", "2.0"]}
+
+
+def test_report_text_is_the_data_one_line_each(public_reports):
+    data = report_of("equinox")
+    assert json.loads(public_reports.as_text(data)) == data
+    for name in LIBRARIES:
+        path = public_reports.path_of(name)
+        assert path.read_text(encoding="utf-8") == public_reports.as_text(report_of(name))
+        assert path.stat().st_size < 60_000

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from found import REPORTS, ROOT
 from parts import PARTS
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -24,6 +25,8 @@ class Generated(SphinxDirective):
             home = Path(inspect.getfile(importlib.import_module(package))).parent
             for file in home.rglob("*.py"):
                 self.env.note_dependency(str(file))
+        for file in (ROOT / "constraints.txt", *REPORTS.rglob("*.json")):
+            self.env.note_dependency(str(file))
         text = PARTS[self.arguments[0]]()
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, fields
 from typing import Any
 
+import found
 import numpy as np
 
 from rope_conformance import clauses
@@ -188,6 +189,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "controls": controls,
     "claim-fields": claim_fields,
     "profiles": profiles,
+    **found.PARTS,
 }
 
 
