@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from rope_conformance.accuracy import PROFILES, profile_named
 from rope_conformance.clauses._common import telling_position
 from rope_conformance.exchange import NamespaceError
 from rope_conformance.identify import layout_in_words, read_map
@@ -13,7 +14,7 @@ from rope_conformance.implementation import Claim, Implementation, TargetError, 
 from rope_conformance.inputs import Case
 from rope_conformance.registry import Check
 from rope_conformance.report import Fact
-from rope_conformance.trial import CheckFailure, TargetRaised, Trial
+from rope_conformance.trial import CheckFailure, TargetRaised, Trial, default_profile
 from rope_ref import PowerLaw, RopeSpec
 from rope_ref.errors import RopeError
 
@@ -56,7 +57,7 @@ def discover_spec(
         trial = Trial(Implementation(target, spec, claim), claim.dtypes[0])
         position = telling_position(trial)
         reading = read_map(trial, position)
-        found = reading.layouts(spec, position)
+        found = reading.layouts(spec, position) if position else []
     except (CheckFailure, TargetRaised, TargetError, Unsupported):
         found = []
     if not found:
@@ -77,7 +78,7 @@ def _width(target: Any, claim: Claim, layout: str | None, rest: dict[str, Any]) 
         try:
             spec = RopeSpec(width, layout=layout or "half", **rest)  # type: ignore[arg-type]
             trial = Trial(Implementation(target, spec, claim), claim.dtypes[0])
-            case = Case(1, 2, 1, (0, 1))
+            case = Case(1, 1, 1, (telling_position(trial),))
             trial.apply(trial.x(case), trial.positions(case))
         except RopeError:
             continue
@@ -98,7 +99,10 @@ def takes_rows(implementation: Implementation) -> bool:
     if "b" not in implementation.claim.axes or "t" not in implementation.claim.position_forms:
         return False
     trial = Trial(implementation, implementation.claim.dtypes[0])
-    case = trial.cut(Case(2, 5, 3, ((0, 1, 2, 3, 4), (5, 6, 7, 8, 9))))
+    low, high = implementation.claim.position_range
+    start = min(max(low, 0), high)
+    rows = tuple(tuple(min(start + 5 * row + n, high) for n in range(5)) for row in range(2))
+    case = trial.cut(Case(2, 5, 3, rows))
     try:
         trial.apply(trial.x(case), trial.positions(case))
     except (CheckFailure, TargetRaised):
@@ -110,7 +114,7 @@ def discover_facts(
     implementation: Implementation, found: dict[str, str], checks: Iterable[Check]
 ) -> list[Fact]:
     """Try what is not claimed, and say what happened."""
-    facts = [Fact(what, text) for what, text in found.items()]
+    facts = [Fact(what, text, warn="swallowed" in text) for what, text in found.items()]
     claim = implementation.claim
     by_id = {each.name: each for each in checks}
     low, high = claim.position_range
@@ -154,19 +158,26 @@ def _tried(
     wider = Implementation.__new__(Implementation)
     wider.__dict__.update(implementation.__dict__)
     wider.claim = claim
-    trial = Trial(wider, dtype)
+    # What was not claimed was claimed to no accuracy either: the tightest that it keeps is told.
+    own = default_profile(claim, dtype)
+    wrong = ""
     try:
-        for case in each.fixed_inputs(trial):
-            each.body(trial, case)
+        for profile in dict.fromkeys([own, profile_named("float32"), PROFILES[-1]]):
+            trial = Trial(wider, dtype, profile)
+            try:
+                for case in each.fixed_inputs(trial):
+                    each.body(trial, case)
+            except CheckFailure as error:
+                wrong = wrong or str(error)
+                continue
+            return Fact(what, "taken, and right" + (f" to {profile.name}" if wrong else ""))
     except TargetRaised as error:
         return Fact(what, f"not taken: raises {error}")
     except NamespaceError as error:
         return Fact(what, f"not tried: {error}")
-    except CheckFailure as error:
-        return Fact(what, f"taken without complaint, but {error}", warn=True)
     finally:
         implementation.calls = wider.calls
-    return Fact(what, "taken, and right")
+    return Fact(what, f"taken without complaint, but {wrong}", warn=True)
 
 
 def _other_widths(implementation: Implementation, each: Check) -> list[Fact]:

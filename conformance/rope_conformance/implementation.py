@@ -210,7 +210,8 @@ class Implementation:
             raise
         except (Exception, SystemExit) as error:
             raise TargetError(
-                f"{self.name}({spec!r}) raised {type(error).__name__}: {error}"
+                f"{self.name}({spec!r}) raised {type(error).__name__}: {error} (a class is called "
+                "with one RopeSpec; for another constructor name an instance)"
             ) from error
         raise Unsupported(answer if isinstance(answer, str) else "its claim excludes this spec")
 
@@ -293,9 +294,9 @@ def load_target(text: str) -> Any:
         if not found:
             known = sorted(p.name for p in importlib.metadata.entry_points(group=ENTRY_POINTS))
             raise TargetError(
-                f"TARGET {text!r}: expected package.module:object, path/to/file.py:object, a "
-                f"bundled name (see `rope-ref list`), or an installed entry point of the group "
-                f"{ENTRY_POINTS} (installed: {known or 'none'})"
+                f"TARGET {text!r}: {_object_missing(text)}expected package.module:object, "
+                "path/to/file.py:object, a bundled name (see `rope-ref list`), or an installed "
+                f"entry point of the group {ENTRY_POINTS} (installed: {known or 'none'})"
             )
         return _guarded(text, next(iter(found)).load)
     is_file = module_name.endswith(".py") or "/" in module_name or "\\" in module_name
@@ -312,6 +313,11 @@ def load_target(text: str) -> Any:
             )
         target = getattr(target, part)
     return target
+
+
+def _object_missing(text: str) -> str:
+    """What to say where a file is named and nothing in it."""
+    return f"name the object in it too, as in {text}:apply_rope; " if text.endswith(".py") else ""
 
 
 def _guarded(text: str, load: Callable[[], Any]) -> Any:

@@ -24,12 +24,13 @@ __all__ = [
     "Case",
     "cases",
     "data_type",
+    "far_cases",
     "fixed_cases",
     "inside",
     "positions_within",
 ]
 
-Values = Literal["normal", "small", "one-hot", "zeros"]
+Values = Literal["normal", "small", "large", "one-hot", "zeros"]
 
 # Positions where something in a number type, a cache or a context length ends.
 HOT_SPOTS = (
@@ -53,8 +54,8 @@ class Case:
     positions
         One per token, a range where they follow each other, or one tuple per batch row.
     values
-        ``normal`` numbers from `seed`; ``small``: the same times 2**-20; ``one-hot``: channel
-        `seed`; ``zeros``.
+        ``normal`` numbers from `seed`; ``small``, ``large``: the same times 2**-20, and times
+        2**60 or in float16 2**10; ``one-hot``: channel `seed`; ``zeros``.
     strided
         Whether the data comes as a view that is not contiguous.
     parameter
@@ -91,9 +92,10 @@ class Case:
     def x(self, head_dim: int, dtype: str) -> npt.NDArray[Any]:
         """The data, axes ``bthd``."""
         shape = (self.batch, self.tokens, self.heads, head_dim)
-        if self.values in ("normal", "small"):
+        if self.values in ("normal", "small", "large"):
             x = np.random.default_rng(self.seed).standard_normal(shape, dtype=np.float32)
-            x *= np.float32(1 if self.values == "normal" else 2**-20)
+            sizes = {"small": 2**-20, "large": 2**10 if dtype == "float16" else 2**60}
+            x *= np.float32(sizes.get(self.values, 1))
         else:
             x = np.zeros(shape, dtype=np.float32)
             if self.values == "one-hot":
@@ -141,8 +143,26 @@ def fixed_cases(claim: Claim) -> list[Case]:
         lengths = (2**8 + 1, 2**11 + 1, 4097, 2**15 + 1)
         result += [Case(1, n, 1, range(n)) for n in lengths if n - 1 <= high]
     result.append(replace(result[0], values="one-hot", seed=1))
-    result.append(replace(result[0], values="small"))
+    result += [replace(result[0], values=values) for values in ("small", "large")]
     result.append(replace(result[0], values="zeros"))
+    return result
+
+
+def far_cases(claim: Claim) -> list[Case]:
+    """Inputs with more tokens, rows and heads than kernels do at a time.
+
+    The longest stands on positions spread over the claimed range, each stretch of which
+    has one.
+    """
+    low, high = claim.position_range
+    start = max(min(max(low, 0), high - 1024), low)
+    shapes = ((5, 1, 1), (9, 2, 1), (1, 2, 11), (1, 1, 65), (2, 67, 1), (1, 131, 1), (1, 257, 1))
+    result = [Case(b, t, h, range(start, start + t)) for b, t, h in shapes if start + t - 1 <= high]
+    if free_positions(claim) and high - low >= 1024:
+        rng = np.random.default_rng(0)
+        edges = np.linspace(low, high + 1, 1026).astype(np.int64)
+        spread = rng.permutation(rng.integers(edges[:-1], edges[1:]))
+        result.append(Case(1, 1025, 1, tuple(spread.tolist())))
     return result
 
 
@@ -238,7 +258,7 @@ def cases(
                 table.append(range(start, start + tokens))
             else:
                 table.append(range(tokens))
-        values = draw(st.sampled_from(["normal", "normal", "small", "one-hot"]))
+        values = draw(st.sampled_from(["normal", "normal", "small", "large", "one-hot"]))
         return Case(
             batch,
             tokens,

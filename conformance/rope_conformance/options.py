@@ -18,6 +18,7 @@ from rope_conformance.identify import layout_in_words
 from rope_conformance.implementation import Claim, Implementation, Unsupported
 from rope_conformance.implementations import BUNDLED, installed
 from rope_conformance.report import Fact
+from rope_conformance.trial import undisturbed
 from rope_ref import PowerLaw, RopeSpec
 
 __all__ = [
@@ -51,6 +52,7 @@ class Settled:
     facts: tuple[Fact, ...]
 
 
+@undisturbed()
 def settle(
     target: Any,
     *,

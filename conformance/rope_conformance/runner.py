@@ -23,7 +23,14 @@ from rope_conformance.inputs import Case
 from rope_conformance.registry import EDITION, Check, all_checks
 from rope_conformance.report import Fact, Failure, Report, Result
 from rope_conformance.search import smallest_failure
-from rope_conformance.trial import CheckFailure, Meter, TargetRaised, Trial, default_profile
+from rope_conformance.trial import (
+    CheckFailure,
+    Meter,
+    TargetRaised,
+    Trial,
+    default_profile,
+    undisturbed,
+)
 from rope_ref import RopeSpec
 
 __all__ = ["EFFORTS", "assert_check", "check", "parametrize_with_checks", "run_check"]
@@ -36,6 +43,7 @@ HORIZON = 0.01  # the horizon reported: errors of one hundredth of a pair's leng
 Progress = Callable[[Result], None]
 
 
+@undisturbed()
 def check(
     target: Any,
     *,

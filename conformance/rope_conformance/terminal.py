@@ -266,12 +266,24 @@ def _summary(report: Report) -> Iterator[tuple[Text, Text]]:
         yield row("broken", ", ".join(dict.fromkeys(r.clause for r in report.findings)))
     for doubt in report.doubts:
         yield row("doubt", doubt)
+    if report.findings and not report.counts()["passed"]:
+        yield row("hint", _how_it_was_called(report))
     yield row("evidence", _evidence(report))
     yield row("accuracy", _accuracy(report))
     yield row("largest error", f"{_times(report.largest_ratio)} what the claim allows")
     given = "none of its own: the caller gives the table"
     yield row("horizon", given if report.table_given else _horizon(report.horizon))
     yield row("time", f"{report.seconds:.1f} s (effort {report.effort}, seed {report.seed})")
+
+
+def _how_it_was_called(report: Report) -> str:
+    """For a target that nothing passes on: perhaps it wants to be called otherwise."""
+    claim = report.claim
+    return (
+        f"it was called as f(x, positions), x with axes {claim['axes']}, {claim['dtypes'][0]}, in "
+        f"{claim['namespace']} arrays, positions as {' or '.join(claim['position_forms'])}; if it "
+        "takes others, say so with --axes, --dtype, --namespace, --positions"
+    )
 
 
 def _evidence(report: Report) -> str:

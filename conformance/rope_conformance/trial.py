@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,7 +26,7 @@ from rope_conformance.implementation import Claim, Implementation, Unsupported
 from rope_conformance.inputs import Case, data_type
 from rope_ref import RopeSpec, cos_sin, pair_channels
 
-__all__ = ["CheckFailure", "Meter", "Spot", "Trial", "TargetRaised"]
+__all__ = ["CheckFailure", "Meter", "Spot", "TargetRaised", "Trial", "undisturbed"]
 
 Array = npt.NDArray[Any]
 
@@ -205,7 +208,9 @@ class Trial:
         """Call a surface; what it raises becomes `TargetRaised`."""
         self.last_call = arguments
         try:
-            return self.implementation.call(surface, *arguments)
+            # Whatever it does to NumPy's error state or to warnings ends with the call.
+            with np.errstate(), warnings.catch_warnings():
+                return self.implementation.call(surface, *arguments)
         except Unsupported as error:
             raise CheckFailure(f"raised Unsupported inside its claim: {error}") from error
         except (KeyboardInterrupt, GeneratorExit):
@@ -277,7 +282,8 @@ class Trial:
             result = native
         if result is None:
             raise CheckFailure(
-                "returned None; it must return the rotated array (or claim in_place)"
+                "returned None; it must return the rotated array, or claim to work in place "
+                "(rope_conformance.claims(in_place=True))"
             )
         if not own.owns(result):
             raise CheckFailure(
@@ -361,6 +367,18 @@ class Trial:
                 x = np.broadcast_to(vector, (1, tokens, 1, d))
                 columns.append(self.apply(x, np.arange(start, start + tokens))[0, -1, 0])
         return np.asarray(columns, dtype=np.float64).T
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Our own arithmetic on what an implementation returned, which may be no numbers at all.
+
+    Infinities and NaN are judged, not warned of, whatever error state the caller, or the
+    implementation when it was imported, has set.
+    """
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def default_profile(claim: Claim, dtype: str) -> Profile:

@@ -87,7 +87,7 @@ def test_fixed_inputs_hold_the_telling_shapes():
 def test_fixed_inputs_hold_one_hot_vectors_and_zeros():
     """A single channel, and nothing at all."""
     values = {case.values for case in fixed_cases(Claim())}
-    assert values == {"normal", "small", "one-hot", "zeros"}
+    assert values == {"normal", "small", "large", "one-hot", "zeros"}
 
 
 def test_no_tokens_at_all_are_an_input():

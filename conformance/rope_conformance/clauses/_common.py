@@ -12,6 +12,7 @@ from rope_conformance.inputs import (
     Case,
     cases,
     data_type,
+    far_cases,
     fixed_cases,
     positions_within,
 )
@@ -38,15 +39,25 @@ def numeric_fixed(trial: Trial) -> list[Case]:
     return list(dict.fromkeys(trial.cut(case) for case in fixed_cases(trial.claim)))
 
 
+def far_fixed(trial: Trial) -> list[Case]:
+    """The fixed inputs, and those with many tokens, rows and heads."""
+    far = far_cases(trial.claim)
+    if trial.namespace.fixed_shapes:
+        far = far[-2:]  # each new shape is a compilation
+    return list(dict.fromkeys([*numeric_fixed(trial), *(trial.cut(case) for case in far)]))
+
+
 def numeric_cases(trial: Trial) -> SearchStrategy[Case]:
     """Generated inputs, cut down to the claimed axes."""
     return cases(trial.claim).map(trial.cut)
 
 
 def telling_position(trial: Trial) -> int:
-    """The position nearest to 1 in the claimed range, for reading a map."""
+    """The position nearest to 1 that tells something, for reading a map; 0 if there is none."""
     low, high = trial.claim.position_range
-    return min(max(1, low), high)
+    if low <= 1 <= high:
+        return 1
+    return low if low > 1 else min(high, max(low, -1))
 
 
 def all_positions(trial: Trial, *, limit: int) -> list[int]:

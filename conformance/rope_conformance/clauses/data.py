@@ -87,9 +87,12 @@ def kept(trial: Trial, case: Case) -> None:
 
 @MUTATION.check(fixed=numeric_fixed, kills=["writes_into_x"], minimum=3)
 def mutation(trial: Trial, case: Case) -> None:
-    """Look at the arguments after the call."""
+    """Look at the arguments after the call, and at x once more after another."""
     x, positions = trial.x(case), trial.positions(case)
     trial.apply(x, positions)
+    first_call = trial.last_call
+    trial.apply(-x, positions)
+    trial.last_call = first_call
     assert trial.last_call is not None
     given, *rest = trial.last_call
     host = trial.namespace.host

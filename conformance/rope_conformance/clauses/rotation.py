@@ -148,7 +148,7 @@ def linear(trial: Trial, case: Case) -> None:
 
 
 @COMPOSE.check(
-    fixed=lambda trial: _two_legs(trial, [(1, 2), (3, 4), (100, 7), (255, 256)]),
+    fixed=lambda trial: _two_legs(trial, back=False),
     generated=lambda trial: _halved(trial),
     kills=["phase_of_position_squared"],
     minimum=50,
@@ -168,7 +168,7 @@ def compose(trial: Trial, case: Case) -> None:
 
 
 @INVERSE.check(
-    fixed=lambda trial: _two_legs(trial, [(1, 2), (3, 4), (100, 7), (255, 256)]),
+    fixed=lambda trial: _two_legs(trial, back=True),
     generated=lambda trial: _halved(trial),
     kills=["negative_wraps"],
     minimum=50,
@@ -248,12 +248,12 @@ def _first_components(
     return out
 
 
-def _two_legs(trial: Trial, legs: list[tuple[int, int]]) -> list[Case]:
-    result = []
-    for p, q in legs:
-        if p + q <= trial.claim.position_range[1]:
-            result.append(Case(1, 2, 1, (p, q), seed=p))
-    return result
+def _two_legs(trial: Trial, *, back: bool) -> list[Case]:
+    """Two positions whose sum, or whose negatives, are still in the range."""
+    low, high = trial.claim.position_range
+    legs = ((1, 2), (3, 4), (100, 7), (255, 256))
+    far = [(p, q) for p, q in legs if (low <= -max(p, q) if back else p + q <= high)]
+    return [Case(1, 2, 1, leg, seed=leg[0]) for leg in far]
 
 
 def _halved(trial: Trial) -> SearchStrategy[Case]:

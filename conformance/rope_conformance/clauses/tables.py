@@ -14,7 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.accuracy import compare, given_table_bound, per_token
-from rope_conformance.clauses._common import numeric_cases, numeric_fixed, pairs, to_output_layout
+from rope_conformance.clauses._common import (
+    far_fixed,
+    numeric_cases,
+    numeric_fixed,
+    pairs,
+    to_output_layout,
+)
 from rope_conformance.inputs import Case
 from rope_conformance.registry import Clause
 from rope_conformance.trial import Trial
@@ -54,7 +60,7 @@ ROWS = Clause(
 
 
 @TRUE.check(
-    fixed=numeric_fixed,
+    fixed=far_fixed,
     generated=numeric_cases,
     kills=["cosine_of_cosine", "first_row_of_table"],
     minimum=50,

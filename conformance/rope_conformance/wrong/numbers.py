@@ -136,6 +136,23 @@ def base_grows_with_length(spec: RopeSpec) -> Rope:
 
 
 @wrong()
+def restarts_after_128_tokens(spec: RopeSpec) -> Rope:
+    """A kernel works on 128 tokens at a time, and each block counts from the first position."""
+
+    def rope(x: Array, positions: Array) -> Array:
+        first = positions[..., np.arange(positions.shape[-1]) % 128]
+        return honest(x, first, spec)
+
+    return rope
+
+
+@wrong()
+def saturates_at_448(spec: RopeSpec) -> Rope:
+    """Data passes through a type whose largest number is 448."""
+    return lambda x, positions: honest(np.clip(x, -448, 448), positions, spec)
+
+
+@wrong()
 def ignores_positions(spec: RopeSpec) -> Rope:
     """Tokens are always numbered from 0."""
     return lambda x, positions: honest(x, np.arange(x.shape[1]), spec)

@@ -111,6 +111,20 @@ def heads_for_tokens(spec: RopeSpec) -> Rope:
     return rope
 
 
+@wrong()
+def eight_heads_at_a_time(spec: RopeSpec) -> Rope:
+    """Heads are rotated eight at a time, and those that are left over are not."""
+
+    def rope(x: Array, positions: Array) -> Array:
+        y = honest(x, positions, spec)
+        whole = x.shape[2] - x.shape[2] % 8
+        if whole:
+            y[:, :, whole:] = x[:, :, whole:]
+        return y
+
+    return rope
+
+
 @wrong(position_forms=("t", "bt"))
 def batch_row_zero(spec: RopeSpec) -> Rope:
     """Every batch row gets the positions of row 0."""
