@@ -86,7 +86,7 @@ class PowerLaw:
 
     @property
     def amplitude(self) -> Fraction:
-        """1: the plain rule does not scale."""
+        """Always 1, for the plain rule does not scale."""
         return Fraction(1)
 
     def theta(self, rotary_dim: int) -> tuple[float, ...]:

@@ -55,9 +55,10 @@ class RopeSpec:
 
     Raises
     ------
-    SpecError, HeadDimError, LayoutError, OddRotaryDimError, RotaryDimRangeError,
-    PairAxesError, FrequencyCountError
+    SpecError, HeadDimError, LayoutError
         The argument named in the message cannot be used.
+    OddRotaryDimError, RotaryDimRangeError, PairAxesError, FrequencyCountError
+        Arguments that do not fit each other; the message says which.
 
     Notes
     -----

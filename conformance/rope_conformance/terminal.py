@@ -81,7 +81,8 @@ class Screen:
             TimeElapsedColumn(),
             console=self.console,
             transient=True,
-            disable=not self.console.is_terminal,
+            # Colours may be forced upon a file; a line that rewrites itself is for terminals.
+            disable=not self.console.file.isatty(),
             # What the target prints must not tear the line of progress, and stays what it
             # is where it goes to a file.
             redirect_stdout=sys.stderr.isatty(),
