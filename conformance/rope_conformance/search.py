@@ -105,13 +105,13 @@ def _reduced(each: Check, trial: Trial, failing: Failing) -> Failing:
     """The same failure with one row, one head, one token, as far as it stays one."""
     case, error = failing
     spot = getattr(error, "spot", None)
-    attempts: list[dict[str, Any]] = [{"batch": 1}, {"heads": 1}]
-    if not case.rows and case.tokens > 1:
+    attempts: list[dict[str, Any]] = [{"heads": 1}]
+    if not case.rows:
+        attempts.append({"batch": 1})
         token = 0 if spot is None else min(spot.token, case.tokens - 1)
-        attempts.append({"tokens": 1, "positions": tuple(case.positions[token : token + 1])})
-        attempts.append({"tokens": 2, "positions": tuple(case.positions[:2])})
-    if case.rows:
-        attempts[0] = {}
+        for first, count in ((token, 1), (0, 2)):
+            positions = tuple(case.positions[first : first + count])
+            attempts.append({"tokens": len(positions), "positions": positions})
     for changes in attempts:
         smaller = replace(case, **changes)
         if _size(smaller) < _size(case) and inside(trial.claim, smaller):

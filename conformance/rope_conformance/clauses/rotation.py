@@ -127,9 +127,8 @@ def linear(trial: Trial, case: Case) -> None:
     first, second = x.copy(), x.copy()
     first[..., pair_channels(trial.spec)[1]] = 0
     second[..., pair_channels(trial.spec)[0]] = 0
-    outputs = [
-        np.asarray(trial.apply(part, positions), np.float64) for part in (x, first, second, 4 * x)
-    ]
+    inputs = (x, first, second, (4 * x).astype(x.dtype))
+    outputs = [np.asarray(trial.apply(each, positions), np.float64) for each in inputs]
     want = outputs[1] + outputs[2]
     # The untouched channels are in both parts.
     rest = np.ones(trial.spec.head_dim, dtype=np.bool_)
