@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Iterator
@@ -137,7 +138,13 @@ def check(
                 f"there is no clause {unknown[0]!r}; `rope-ref list --clauses` shows all"
             )
         screen = Screen(sys.stderr if as_json else stdout, quiet=quiet, partial=bool(only))
-        with _no_verdict_if_it_raises(target), _no_bytecode():
+        with _no_verdict_if_it_raises(target), _no_bytecode(), _interrupts() as interrupted:
+
+            def show(result: Any) -> None:
+                screen.show(result)
+                if interrupted:
+                    raise KeyboardInterrupt
+
             implementation, settled = _settled(target, direction, asked)
             with screen.running(
                 target, settled, [name for name in clauses if not only or name in only]
@@ -150,7 +157,7 @@ def check(
                     seed=seed,
                     name=target,
                     only=only or None,
-                    progress=screen.show,
+                    progress=show,
                     command=command_line(target, _given(click.get_current_context())),
                 )
         report.facts[:0] = settled.facts
@@ -236,6 +243,30 @@ def _no_verdict_if_it_raises(target: str) -> Iterator[None]:
         raise NoVerdict(
             f"TARGET {target!r} was not judged: an error of rope_conformance, please report it"
         ) from None
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[list[int]]:
+    """Yield a list that is not empty once Ctrl-C was pressed.
+
+    Python raises KeyboardInterrupt wherever it is, and where that is a callback of the
+    garbage collector, such as Hypothesis has, the exception is lost.
+    """
+    seen: list[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        seen.append(number)
+        signal.default_int_handler(number, frame)
+
+    try:
+        before = signal.signal(signal.SIGINT, note)
+    except ValueError:  # not the main thread, which alone is interrupted
+        yield seen
+        return
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager
