@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -210,3 +213,20 @@ def test_a_compiled_backend_passes_every_clause(compiled):
 
     assert report.passed, told(report)
     assert report.tightest_profile == "exact"
+
+
+def test_jax_with_x64_passes_every_clause_in_float64():
+    """With 64-bit types switched on, the JAX backend is exact in float64 too."""
+    pytest.importorskip("jax")
+    # x64 is a setting of the whole process.
+    command = [sys.executable, "-m", "rope_conformance.cli", "check", "rope-backends/jax"]
+    run = subprocess.run(
+        [*command, "--dtype", "float64", "--effort", "quick", "--json"],
+        env=os.environ | {"JAX_ENABLE_X64": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["tightest_profile"] == "exact"
