@@ -47,8 +47,7 @@ class Reading:
 
     def fits(self, spec: RopeSpec, position: int) -> bool:
         """Whether every pair that can be seen is read and written as `spec` says."""
-        for pair, channels, written in visible_pairs(spec, position):
-            del pair
+        for _, channels, written in visible_pairs(spec, position):
             if any(self.reaches[j] != tuple(sorted(written)) for j in channels):
                 return False
         return True

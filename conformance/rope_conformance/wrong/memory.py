@@ -81,9 +81,8 @@ def needs_a_token(spec: RopeSpec) -> Rope:
     """The largest position is taken, which no tokens have."""
 
     def rope(x: Array, positions: Array) -> Array:
-        rows = np.arange(int(positions.max()) + 1 if positions.size < 64 else 0)
-        del rows
-        return honest(x, positions, spec)
+        longest = int(positions.max())
+        return honest(x, np.minimum(positions, longest), spec)
 
     return rope
 
