@@ -12,9 +12,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rope_conformance.implementation import Claim, TargetError, Unsupported, claims
+    from rope_conformance.claim import Claim, claims
+    from rope_conformance.implementation import TargetError, Unsupported
     from rope_conformance.report import Report
-    from rope_conformance.runner import check, parametrize_with_checks
+    from rope_conformance.runner import check
+    from rope_conformance.testing import parametrize_with_checks
 
 __all__ = [
     "Claim",
@@ -27,13 +29,13 @@ __all__ = [
 ]
 
 _HOME = {
-    "Claim": "implementation",
+    "Claim": "claim",
     "Report": "report",
     "TargetError": "implementation",
     "Unsupported": "implementation",
     "check": "runner",
-    "claims": "implementation",
-    "parametrize_with_checks": "runner",
+    "claims": "claim",
+    "parametrize_with_checks": "testing",
 }
 
 

@@ -201,7 +201,7 @@ def list_(kinds: str) -> None:
 def _settled(target: str, direction: str | None, asked: dict[str, Any]) -> tuple[Any, Settled]:
     """The target, and what it is judged as."""
     from rope_conformance.exchange import NamespaceError
-    from rope_conformance.implementation import load_target
+    from rope_conformance.loading import load_target
     from rope_conformance.options import OptionError, settle
     from rope_ref import RopeError
 

@@ -9,6 +9,7 @@ does not, is named. A suspect is a hint; the verdict never depends on it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,19 +23,29 @@ from rope_conformance.clauses._common import (
     standard_case,
     telling_position,
 )
+from rope_conformance.faults import Fault
 from rope_conformance.identify import layout_in_words, read_map, visible_pairs
 from rope_conformance.inputs import Case, data_type
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
 from rope_ref import PowerLaw, RopeSpec, apply_rope, cos_sin
 
-__all__ = ["likely_cause"]
+__all__ = ["Cause", "likely_cause"]
 
 Complex = npt.NDArray[np.complex128]
 Array = npt.NDArray[np.float64]
 
 
-def likely_cause(trial: Trial) -> str | None:
-    """Return the likeliest cause of a failure in words, or None if no suspect fits.
+@dataclass(frozen=True)
+class Cause:
+    """What is probably wrong: in words, its class, and what speaks for it."""
+
+    words: str
+    fault: Fault
+    evidence: str
+
+
+def likely_cause(trial: Trial) -> Cause | None:
+    """Return the likeliest cause of a failure, or None if no suspect fits.
 
     Parameters
     ----------
@@ -48,7 +59,7 @@ def likely_cause(trial: Trial) -> str | None:
         except (CheckFailure, TargetRaised):
             continue
         if cause is not None:
-            return cause
+            return Cause(cause, "other", "")
     return None
 
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from rope_conformance.accuracy import PROFILES, profile_named
+from rope_conformance.claim import Claim
 from rope_conformance.clauses._common import telling_position
 from rope_conformance.exchange import NamespaceError
 from rope_conformance.identify import layout_in_words, read_map
-from rope_conformance.implementation import Claim, Implementation, TargetError, Unsupported
+from rope_conformance.implementation import Implementation, TargetError, Unsupported
 from rope_conformance.inputs import Case
 from rope_conformance.registry import Check
 from rope_conformance.report import Fact

@@ -1,4 +1,4 @@
-"""What is under test, and what it says of itself.
+"""What is under test: a callable, or an object with surfaces, made for one spec.
 
 The smallest implementation is a function ``f(x, positions)``. A better one is a
 factory: a class, or a function whose first parameter is called ``spec``, that is called
@@ -12,57 +12,46 @@ any of the surfaces
     theta()                       the frequencies
     qkv(q, k, v, positions)       the three arrays of an attention layer; k and v may
                                   have fewer heads than q
+    vjp(g, positions)             the gradient with respect to x, given that of the result
+    logits(q, k, q_positions, k_positions)
+                                  the scores (B, H, Tq, Tk); k may have fewer heads than q
+    start(), prefill(x, lengths=None), step(x), evict(start, stop), shift(delta), keys()
+                                  a request that grows; see `rope_conformance.clauses.decode`
+    positions(request)            the position of each token of a `PositionRequest`
+    convert(array, n_heads, n_kv_heads, which, to)
+                                  projection weights in another layout
 
-What it claims to take is a `Claim`, as an attribute ``claim`` of the target. Inside its
-claim it answers for everything; outside, what happens is reported as a fact.
+What it claims to take is a `Claim`, as an attribute ``claim`` of the target.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
-import importlib
-import importlib.metadata
-import importlib.util
 import inspect
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
+from rope_conformance.claim import Claim
 from rope_ref import RopeSpec
 
-__all__ = [
-    "Claim",
-    "ClaimError",
-    "Implementation",
-    "TargetError",
-    "Unsupported",
-    "claims",
-    "load_target",
-]
+__all__ = ["SURFACES", "Implementation", "TargetError", "Unsupported"]
 
-ENTRY_POINTS = "rope_conformance.implementations"
-SURFACES = ("apply", "rotate", "apply or rotate", "theta", "table", "qkv")
-_METHODS = {"rotate": "apply_cos_sin", "table": "cos_sin"}
-
-DTYPES = ("float64", "float32", "float16", "bfloat16")
-_EXPECTED = {
-    "axes": "each letter of 'bthd' at most once, t and d always",
-    "position_forms": "some of 'none', 't', 'bt', 'offset', in a tuple",
-    "position_kinds": "('integer',) or ('integer', 'real')",
-    "position_range": "(smallest, largest); without positions 0 lies between",
-    "dtypes": f"some of {', '.join(DTYPES)}, in a tuple",
-    "devices": "at least one, in a tuple",
+# The methods that an object must have to offer a surface.
+_METHODS: dict[str, tuple[str, ...]] = {
+    "rotate": ("apply_cos_sin",),
+    "theta": ("theta",),
+    "table": ("cos_sin",),
+    "attention": ("qkv",),
+    "gradient": ("vjp",),
+    "logits": ("logits",),
+    "decode": ("start", "prefill", "step"),
+    "positions": ("positions",),
+    "weights": ("convert",),
 }
-
-PositionForm = Literal["none", "t", "bt", "offset"]
-PositionKind = Literal["integer", "real"]
-
-
-class ClaimError(ValueError):
-    """A claim that says something nobody could mean."""
+# Frameworks that differentiate by themselves what an implementation computes.
+_DIFFERENTIATING = ("torch", "jax")
+EITHER = "apply or rotate"  # judged by rotating, whoever made the table
+SURFACES = ("apply", EITHER, *_METHODS)
 
 
 class Unsupported(Exception):
@@ -74,84 +63,6 @@ class Unsupported(Exception):
 
 class TargetError(Exception):
     """The target could not be found, loaded or made: no verdict is possible."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What an implementation says of itself.
-
-    Parameters
-    ----------
-    axes
-        The order of x's axes as letters.
-    namespace
-        Whose arrays it takes and returns: ``numpy``, ``strict``, ``torch``, ``jax`` or
-        ``cupy``.
-    position_forms
-        ``t``: an array (T,); ``bt``: (B, T); ``offset``: one integer, the position of the
-        first token; ``none``: no positions, always 0 to T - 1.
-    position_range
-        Smallest and largest position.
-    position_kinds
-        ``integer``, and ``real`` if it takes fractions.
-    dtypes, devices
-        The types of data it takes and returns, and where it does.
-    table_dtype
-        For the surface `rotate`: the type its tables come in; None stands for ``float64``
-        with float64 data and ``float32`` otherwise.
-    profile
-        Its accuracy, by name; None stands for ``float64`` on float64 data and
-        ``float32`` otherwise.
-    empty, strided
-        Whether it takes arrays without tokens, and views that are not contiguous.
-    in_place
-        Whether it writes the result into x.
-    accepts
-        For a factory: whether it can be made for a spec; a string says why not.
-    """
-
-    axes: str = "bthd"
-    namespace: str = "numpy"
-    position_forms: tuple[PositionForm, ...] = ("t",)
-    position_range: tuple[int, int] = (0, 2**20)
-    position_kinds: tuple[PositionKind, ...] = ("integer",)
-    dtypes: tuple[str, ...] = ("float32",)
-    devices: tuple[str, ...] = ("cpu",)
-    table_dtype: str | None = None
-    profile: str | None = None
-    empty: bool = False
-    strided: bool = False
-    in_place: bool = False
-    accepts: Callable[[RopeSpec], bool | str] | None = None
-
-    def __post_init__(self) -> None:
-        low, high = self.position_range
-        wrong = {
-            "axes": len(set(self.axes)) != len(self.axes)
-            or not {"t", "d"} <= set(self.axes) <= set("bthd"),
-            "position_forms": not self.position_forms
-            or not set(self.position_forms) <= set(get_args(PositionForm)),
-            "position_kinds": "integer" not in self.position_kinds
-            or not set(self.position_kinds) <= set(get_args(PositionKind)),
-            "position_range": low > high
-            or (self.position_forms == ("none",) and not low <= 0 <= high),
-            "dtypes": not self.dtypes or not set(self.dtypes) <= set(DTYPES),
-            "devices": not self.devices,
-        }
-        for name, bad in wrong.items():
-            if bad:
-                raise ClaimError(f"Claim({name}={getattr(self, name)!r}): {_EXPECTED[name]}")
-
-
-def claims(**what: Any) -> Callable[[Any], Any]:
-    """Decorate a function or class with a `Claim` made of the keywords given."""
-    claim = Claim(**what)
-
-    def decorate(target: Any) -> Any:
-        target.claim = claim
-        return target
-
-    return decorate
 
 
 class Implementation:
@@ -186,7 +97,7 @@ class Implementation:
         made = self._make(target, spec) if is_factory(target) else target
         # A class that takes no spec is one RoPE, however often it is made.
         self.is_factory = is_factory(target) and _takes_one(target)
-        self._made = made
+        self.made = made
         own = getattr(target, "claim", None)
         self.claims_itself = own is not None
         self.claim: Claim = claim or own or Claim()
@@ -219,9 +130,11 @@ class Implementation:
         """Whether a surface exists."""
         if surface == "apply":
             return self._apply is not None
-        if surface == "apply or rotate":
+        if surface == EITHER:
             return self.has("apply") or self.has("rotate")
-        return callable(getattr(self._made, _METHODS.get(surface, surface), None))
+        if surface == "gradient" and self.claim.namespace in _DIFFERENTIATING:
+            return True
+        return all(callable(getattr(self.made, name, None)) for name in _METHODS[surface])
 
     def remade(self, spec: RopeSpec) -> Implementation:
         """The same target for another spec; a callable is used as it is."""
@@ -234,7 +147,8 @@ class Implementation:
             function = self._apply
             assert function is not None
         else:
-            function = getattr(self._made, _METHODS.get(surface, surface))
+            (method,) = _METHODS[surface]
+            function = getattr(self.made, method)
         if self.first_call is not None or surface not in ("apply", "rotate"):
             return function(*arguments)
         before = copy.deepcopy(arguments)
@@ -267,94 +181,6 @@ def _takes_one(factory: Any) -> bool:
     except ValueError:  # no signature to look at
         return True
     return True
-
-
-def load_target(text: str) -> Any:
-    """Return the object a TARGET names.
-
-    Parameters
-    ----------
-    text
-        ``package.module:object``, ``path/to/file.py:object``, a bundled name such as
-        ``transformers/llama``, or the name of an entry point of the group
-        ``rope_conformance.implementations``.
-
-    Raises
-    ------
-    TargetError
-        If there is no such thing, or loading it raised.
-    """
-    from rope_conformance.implementations import BUNDLED, bundled
-
-    module_name, colon, attribute = text.rpartition(":")
-    if not colon and text in BUNDLED:
-        return _guarded(text, lambda: bundled(text))
-    if not colon:
-        found = importlib.metadata.entry_points(group=ENTRY_POINTS, name=text)
-        if not found:
-            known = sorted(p.name for p in importlib.metadata.entry_points(group=ENTRY_POINTS))
-            raise TargetError(
-                f"TARGET {text!r}: {_object_missing(text)}expected package.module:object, "
-                "path/to/file.py:object, a bundled name (see `rope-ref list`), or an installed "
-                f"entry point of the group {ENTRY_POINTS} (installed: {known or 'none'})"
-            )
-        return _guarded(text, next(iter(found)).load)
-    is_file = module_name.endswith(".py") or "/" in module_name or "\\" in module_name
-    module = _guarded(text, lambda: _file(module_name) if is_file else _module(module_name))
-    target = module
-    for part in attribute.split("."):
-        if not hasattr(target, part):
-            public = [
-                n for n in dir(target) if not n.startswith("_") and callable(getattr(target, n))
-            ]
-            raise TargetError(
-                f"TARGET {text!r}: {module_name} has no {attribute!r}; "
-                f"it has {', '.join(public) or 'nothing'}"
-            )
-        target = getattr(target, part)
-    return target
-
-
-def _object_missing(text: str) -> str:
-    """What to say where a file is named and nothing in it."""
-    return f"name the object in it too, as in {text}:apply_rope; " if text.endswith(".py") else ""
-
-
-def _guarded(text: str, load: Callable[[], Any]) -> Any:
-    try:
-        return load()
-    except TargetError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise TargetError(
-            f"TARGET {text!r} could not be loaded: {type(error).__name__}: {error}"
-        ) from error
-
-
-def _module(name: str) -> Any:
-    # What `python -m` would do: a module beside the caller is found.
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, "")
-    return importlib.import_module(name)
-
-
-def _file(path: str) -> Any:
-    file = Path(path)
-    if not file.is_file():
-        raise TargetError(f"TARGET {path!r}: there is no such file")
-    name = f"_rope_target_{file.stem}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Its neighbours can be imported, as when Python runs it; nothing is written beside it.
-    sys.path.insert(0, str(file.resolve().parent))
-    sys.modules[name] = module
-    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.dont_write_bytecode = writes
-    return module
 
 
 def target_name(target: Any) -> str:

@@ -6,14 +6,15 @@ repr rebuilds it, so a failure can be shown and repeated.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from rope_conformance.claim import Claim
 from rope_conformance.exchange import namespace
-from rope_conformance.implementation import Claim
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -22,11 +23,11 @@ __all__ = [
     "HOT_SPOTS",
     "SHAPES",
     "Case",
+    "Input",
     "cases",
     "data_type",
     "far_cases",
     "fixed_cases",
-    "inside",
     "positions_within",
 ]
 
@@ -43,8 +44,24 @@ SHAPES = (
 )  # fmt: skip
 
 
+class Input:
+    """What a check is given. Its repr rebuilds it, so a failure can be shown and repeated."""
+
+    def inside(self, claim: Claim) -> bool:
+        """Whether it lies inside a claim."""
+        raise NotImplementedError
+
+    def size(self) -> tuple[Any, ...]:
+        """What makes one input smaller than another, the weightiest first."""
+        raise NotImplementedError
+
+    def smaller(self, token: int | None) -> Iterator[Input]:
+        """Smaller inputs on which the same failure may show; `token` is the first bad one."""
+        return iter(())
+
+
 @dataclass(frozen=True)
-class Case:
+class Case(Input):
     """One call: how many tokens, where, and what data.
 
     Parameters
@@ -88,6 +105,41 @@ class Case:
         dtype = np.float64 if any(isinstance(p, float) for p in flat) else np.int64
         shape = (self.batch, self.tokens) if self.rows else (self.tokens,)
         return np.array(flat, dtype=dtype).reshape(shape)
+
+    def inside(self, claim: Claim) -> bool:
+        """Whether its positions, and the form they need, are claimed."""
+        low, high = claim.position_range
+        p = self.flat()
+        forms = set(claim.position_forms)
+        if any(not low <= q <= high for q in p):
+            return False
+        if "real" not in claim.position_kinds and any(q != int(q) for q in p):
+            return False
+        if self.rows:
+            return "bt" in forms
+        in_a_row = p == list(range(int(p[0]), int(p[0]) + len(p))) if p else True
+        # Scattered tokens take one call each where only an offset can be given.
+        return bool(forms & {"t", "bt", "offset"}) or (in_a_row and p[:1] in ([], [0]))
+
+    def size(self) -> tuple[Any, ...]:
+        """Tokens first, then how far they stand from 0."""
+        return (
+            self.batch * self.tokens * self.heads,
+            sum(abs(p) for p in self.flat()),
+            self.values != "one-hot",
+            self.seed,
+        )
+
+    def smaller(self, token: int | None) -> Iterator[Case]:
+        """One head, one row, one token or two."""
+        yield replace(self, heads=1)
+        if self.rows:
+            return
+        yield replace(self, batch=1)
+        token = 0 if token is None else min(token, self.tokens - 1)
+        for first, count in ((token, 1), (0, 2)):
+            positions = tuple(self.positions[first : first + count])
+            yield replace(self, tokens=len(positions), positions=positions)
 
     def x(self, head_dim: int, dtype: str) -> npt.NDArray[Any]:
         """The data, axes ``bthd``."""
@@ -164,22 +216,6 @@ def far_cases(claim: Claim) -> list[Case]:
         spread = rng.permutation(rng.integers(edges[:-1], edges[1:]))
         result.append(Case(1, 1025, 1, tuple(spread.tolist())))
     return result
-
-
-def inside(claim: Claim, case: Case) -> bool:
-    """Whether a case lies inside a claim: its positions, and the form they need."""
-    low, high = claim.position_range
-    p = case.flat()
-    forms = set(claim.position_forms)
-    if any(not low <= q <= high for q in p):
-        return False
-    if "real" not in claim.position_kinds and any(q != int(q) for q in p):
-        return False
-    if case.rows:
-        return "bt" in forms
-    in_a_row = p == list(range(int(p[0]), int(p[0]) + len(p))) if p else True
-    # Scattered tokens take one call each where only an offset can be given.
-    return bool(forms & {"t", "bt", "offset"}) or (in_a_row and p[:1] in ([], [0]))
 
 
 def free_positions(claim: Claim) -> bool:

@@ -13,9 +13,10 @@ from typing import Any
 
 from rope_conformance import exchange
 from rope_conformance.accuracy import profile_named, unit_roundoff
+from rope_conformance.claim import Claim
 from rope_conformance.discovery import discover_spec, takes_rows
 from rope_conformance.identify import layout_in_words
-from rope_conformance.implementation import Claim, Implementation, Unsupported
+from rope_conformance.implementation import Implementation, Unsupported
 from rope_conformance.implementations import BUNDLED, installed
 from rope_conformance.report import Fact
 from rope_conformance.trial import undisturbed

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from rope_conformance.implementation import SURFACES
-from rope_conformance.inputs import Case, inside
+from rope_conformance.faults import FAULTS, Fault
+from rope_conformance.implementation import EITHER, SURFACES
+from rope_conformance.inputs import Input
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
     from rope_conformance.trial import Trial
 
-__all__ = ["Check", "Clause", "RegistryError", "all_checks", "all_clauses"]
+__all__ = ["EITHER", "Check", "Clause", "RegistryError", "all_checks", "all_clauses"]
 
 EDITION = "2026.1"
 
-EITHER = "apply or rotate"  # judged by rotating, whoever made the table
+Given = TypeVar("Given", bound=Input)  # the kind of input a check is made for
 
 
 class RegistryError(Exception):
@@ -46,6 +47,8 @@ class Clause:
         The same in TeX.
     reference
         Where `rope_ref` says it: ``module:function``.
+    fault
+        The class of its failures, where nothing that was seen says it better.
     surface
         What an implementation must offer to be judged by it.
     opened_by
@@ -56,6 +59,7 @@ class Clause:
     sentence: str
     formula: str
     reference: str
+    fault: Fault
     surface: str = "apply"
     opened_by: Callable[[Trial], str | None] = field(default=lambda trial: None)
 
@@ -63,11 +67,11 @@ class Clause:
         self,
         *,
         kills: Iterable[str],
-        fixed: Callable[[Trial], list[Case]] | None = None,
-        generated: Callable[[Trial], SearchStrategy[Case]] | None = None,
+        fixed: Callable[[Trial], Sequence[Given]] | None = None,
+        generated: Callable[[Trial], SearchStrategy[Given]] | None = None,
         minimum: int = 1,
         numeric: bool = False,
-    ) -> Callable[[Callable[[Trial, Case], None]], Check]:
+    ) -> Callable[[Callable[[Trial, Given], None]], Check]:
         """Decorate the function that tries to falsify this clause.
 
         Parameters
@@ -82,7 +86,7 @@ class Clause:
             Whether it is judged by the bound.
         """
 
-        def decorate(function: Callable[[Trial, Case], None]) -> Check:
+        def decorate(function: Callable[[Trial, Given], None]) -> Check:
             check = Check(
                 clause=self,
                 body=function,
@@ -103,17 +107,17 @@ class Check:
     """Code that tries to falsify one clause. Made by `Clause.check`."""
 
     clause: Clause
-    body: Callable[[Trial, Case], None]
+    body: Callable[[Trial, Any], None]
     kills: tuple[str, ...]
-    fixed: Callable[[Trial], list[Case]] | None
-    generated: Callable[[Trial], SearchStrategy[Case]] | None
+    fixed: Callable[[Trial], Sequence[Input]] | None
+    generated: Callable[[Trial], SearchStrategy[Any]] | None
     minimum: int
     numeric: bool
 
-    def fixed_inputs(self, trial: Trial) -> list[Case]:
+    def fixed_inputs(self, trial: Trial) -> list[Input]:
         """The fixed inputs that the claim of what is under test allows."""
         made = self.fixed(trial) if self.fixed else []
-        return [case for case in made if inside(trial.claim, case)]
+        return [case for case in made if case.inside(trial.claim)]
 
     @property
     def name(self) -> str:
@@ -125,7 +129,7 @@ class Check:
 
         The form `parametrize_with_checks` hands to a test.
         """
-        from rope_conformance.runner import assert_check
+        from rope_conformance.testing import assert_check
 
         __tracebackhide__ = True
         assert_check(self, implementation, **options)
@@ -145,6 +149,8 @@ def _register(check: Check) -> None:
         )
     if check.fixed is None and check.generated is None:
         raise RegistryError(f"check of {clause.id!r} has neither fixed nor generated inputs")
+    if clause.fault not in FAULTS:
+        raise RegistryError(f"clause {clause.id!r}: there is no class of faults {clause.fault!r}")
     if clause.surface not in SURFACES:
         raise RegistryError(f"clause {clause.id!r}: there is no surface {clause.surface!r}")
     _CHECKS[clause.id] = check

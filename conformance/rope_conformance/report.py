@@ -7,9 +7,11 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from rope_conformance.faults import Fault
+
 __all__ = ["Fact", "Failure", "Report", "Result", "Verdict"]
 
-SCHEMA = "rope-ref-report-1"
+SCHEMA = "rope-ref-report-2"
 
 Verdict = Literal["passed", "failed", "error", "not claimed", "unsupported", "not run"]
 
@@ -26,16 +28,22 @@ class Failure:
         The smallest input found, as Python that rebuilds it.
     spot
         The first bad pair: position, row, token, head, pair, channel, got, want, ratio.
+    fault
+        Its class, in the words of public bug reports.
     cause
-        The likeliest cause, where one explains what was seen.
+        The likeliest formula, where one explains what was seen.
+    evidence
+        What speaks for that cause.
     reproduce
         A command that shows this failure again.
     """
 
     message: str
     case: str
+    fault: Fault
     spot: dict[str, Any] | None = None
     cause: str | None = None
+    evidence: str | None = None
     reproduce: str | None = None
 
 
@@ -52,8 +60,8 @@ class Result:
         raised), ``not claimed``, ``unsupported`` or ``not run``.
     reason
         Why it was not claimed, not supported or not run; empty otherwise.
-    inputs
-        How many inputs the check saw.
+    inputs, calls
+        How many inputs the check saw, and how often it called the implementation.
     samples, decisive
         How many pairs it compared, and how many of them could tell right from wrong.
     failure
@@ -66,6 +74,7 @@ class Result:
     verdict: Verdict
     reason: str = ""
     inputs: int = 0
+    calls: int = 0
     samples: int = 0
     decisive: int = 0
     notes: tuple[str, ...] = ()
@@ -145,6 +154,18 @@ class Report:
         """Whether the implementation is conformant to what it claims."""
         return not self.findings and not self.doubts
 
+    @property
+    def fault(self) -> Fault | None:
+        """The class of the fault that is likeliest, over all failures; None without one.
+
+        A failure whose cause was found speaks first, then one of a clause about a single
+        property, then one of the clauses about numbers, which many faults break.
+        """
+        failures = [r.failure for r in self.findings if r.failure is not None]
+        told = [f for f in failures if f.cause is not None]
+        structural = [f for f in failures if f.spot is None]
+        return next((f.fault for f in (*told, *structural, *failures)), None)
+
     def counts(self) -> dict[str, int]:
         """How many clauses got each verdict."""
         found = Counter(r.verdict for r in self.results)
@@ -163,6 +184,7 @@ class Report:
         data = {
             "schema": SCHEMA,
             "passed": self.passed,
+            "fault": self.fault,
             "doubts": self.doubts,
             "counts": self.counts(),
             "inputs": self.inputs,

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from rope_conformance.accuracy import profile_named
+from rope_conformance.claim import Claim
 from rope_conformance.diagnosis import likely_cause
 from rope_conformance.discovery import discover_facts, discover_spec, takes_rows
 from rope_conformance.exchange import NamespaceError
-from rope_conformance.implementation import Claim, Implementation, Unsupported, target_name
-from rope_conformance.inputs import Case
+from rope_conformance.implementation import Implementation, Unsupported, target_name
+from rope_conformance.inputs import Input
 from rope_conformance.registry import EDITION, Check, all_checks
 from rope_conformance.report import Fact, Failure, Report, Result
 from rope_conformance.search import smallest_failure
@@ -33,7 +34,7 @@ from rope_conformance.trial import (
 )
 from rope_ref import RopeSpec
 
-__all__ = ["EFFORTS", "assert_check", "check", "parametrize_with_checks", "run_check"]
+__all__ = ["EFFORTS", "check", "run_check"]
 
 # Generated inputs per check.
 EFFORTS = {"quick": 10, "default": 40, "thorough": 400}
@@ -199,7 +200,7 @@ def run_check(
     command: str | None = None,
 ) -> Result:
     """Run one check: its fixed inputs, then generated ones; the smallest failure is kept."""
-    started = time.perf_counter()
+    started, calls = time.perf_counter(), trial.implementation.calls
 
     def result(verdict: Any, **rest: Any) -> Result:
         return Result(
@@ -208,6 +209,7 @@ def run_check(
             dtype=trial.dtype,
             verdict=verdict,
             inputs=trial.inputs,
+            calls=trial.implementation.calls - calls,
             samples=trial.samples,
             decisive=trial.decisive,
             notes=tuple(trial.notes),
@@ -248,7 +250,7 @@ def run_check(
 def _describe(
     each: Check,
     trial: Trial,
-    case: Case,
+    case: Input,
     error: CheckFailure | TargetRaised,
     command: str | None,
 ) -> Failure:
@@ -256,11 +258,15 @@ def _describe(
     message = str(error)
     if isinstance(error, TargetRaised):
         message = f"raised {error}{_place(error.error)}"
+    cause = likely_cause(trial) if spot is not None else None
+    own = getattr(error, "fault", None)
     return Failure(
         message=message,
         case=repr(case),
+        fault=own or (cause.fault if cause else each.clause.fault),
         spot=None if spot is None else asdict(spot),
-        cause=likely_cause(trial) if spot is not None else None,
+        cause=cause.words if cause else None,
+        evidence=cause.evidence if cause else None,
         reproduce=None if command is None else f"{command} --only {each.clause.id}",
     )
 
@@ -296,72 +302,3 @@ def _versions() -> dict[str, str]:
     except importlib.metadata.PackageNotFoundError:
         own = "not installed"
     return {"rope-ref": own, "numpy": np.__version__, "python": platform.python_version()}
-
-
-def assert_check(each: Check, target: Any, **options: Any) -> None:
-    """Judge a target by one check inside a test.
-
-    Raises
-    ------
-    AssertionError
-        If the clause is broken, or the implementation raised.
-    """
-    import pytest
-
-    __tracebackhide__ = True  # the message says all; how it was found is of no interest
-    report = check(target, only=[each.name], **options)
-    for result in report.results:
-        if (text := failure_text(result)) is not None:
-            raise AssertionError(text)
-    if all(r.verdict in ("not claimed", "unsupported") for r in report.results):
-        pytest.skip(f"{report.results[0].verdict}: {report.results[0].reason}")
-
-
-def failure_text(result: Result) -> str | None:
-    """What a test that fails should say; None where there is nothing to fail for."""
-    if result.verdict == "not run":
-        return f"{result.clause} was not run: {result.reason}"
-    failure = result.failure
-    if failure is None:
-        return None
-    lines = [f"{result.clause}: {result.sentence}", failure.message]
-    if failure.cause:
-        lines.append(f"likely cause: {failure.cause}")
-    lines.append(f"input: {failure.case}")
-    if failure.reproduce:
-        lines.append(f"again: {failure.reproduce}")
-    return "\n".join(lines)
-
-
-def parametrize_with_checks(targets: Iterable[Any], **options: Any) -> Any:
-    """Decorate a test so that it runs once per implementation and check.
-
-    Parameters
-    ----------
-    targets
-        Implementations, as for `check`.
-    options
-        Handed on to `check`: ``spec``, ``axes``, ``dtype``, ...
-
-    Examples
-    --------
-    ::
-
-        @rope_conformance.parametrize_with_checks([MyRope, other_rope])
-        def test_rope(implementation, check):
-            check(implementation)
-    """
-    import functools
-
-    import pytest
-
-    parameters = [
-        pytest.param(
-            target,
-            functools.partial(each, **options),
-            id=f"{getattr(target, '__name__', type(target).__name__)}-{each.name}",
-        )
-        for target in targets
-        for each in all_checks()
-    ]
-    return pytest.mark.parametrize(("implementation", "check"), parameters)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
-from rope_conformance.inputs import Case, inside
+from rope_conformance.inputs import Input
 from rope_conformance.registry import Check
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
 
 __all__ = ["Failing", "smallest_failure"]
 
-Failing = tuple[Case, CheckFailure | TargetRaised]
+Failing = tuple[Input, CheckFailure | TargetRaised]
 
 # What is spent on finding a smaller failing input. Calls alone would take too long with a
 # slow implementation, and time alone would let what is found depend on the machine.
@@ -42,7 +42,7 @@ def _fixed(each: Check, trial: Trial) -> Failing | None:
     return None
 
 
-def _failure(each: Check, trial: Trial, case: Case) -> CheckFailure | TargetRaised | None:
+def _failure(each: Check, trial: Trial, case: Input) -> CheckFailure | TargetRaised | None:
     trial.inputs += 1
     try:
         each.body(trial, case)
@@ -78,7 +78,7 @@ def _generated(
         verbosity=hypothesis.Verbosity.quiet,
     )
     @hypothesis.given(each.generated(trial))
-    def search(case: Case) -> None:
+    def search(case: Input) -> None:
         if after:
             after.append(time.perf_counter())
             if len(after) > _CALLS or after[-1] - after[0] > _SECONDS:
@@ -98,25 +98,21 @@ def _generated(
         if not found:
             raise
         trial.notes.append(f"the failure did not repeat every time ({type(error).__name__})")
-    return min(found, key=lambda f: _size(f[0])) if found else None
+    return min(found, key=lambda f: f[0].size()) if found else None
 
 
 def _reduced(each: Check, trial: Trial, failing: Failing) -> Failing:
     """The same failure with one row, one head, one token, as far as it stays one."""
     case, error = failing
     spot = getattr(error, "spot", None)
-    attempts: list[dict[str, Any]] = [{"heads": 1}]
-    if not case.rows:
-        attempts.append({"batch": 1})
-        token = 0 if spot is None else min(spot.token, case.tokens - 1)
-        for first, count in ((token, 1), (0, 2)):
-            positions = tuple(case.positions[first : first + count])
-            attempts.append({"tokens": len(positions), "positions": positions})
-    for changes in attempts:
-        smaller = replace(case, **changes)
-        if _size(smaller) < _size(case) and inside(trial.claim, smaller):
+    token = None if spot is None else spot.token
+    # Each step starts from what the last one left, so the steps are asked for anew.
+    for step in range(sum(1 for _ in case.smaller(token))):
+        smaller = next(itertools.islice(case.smaller(token), step, None), case)
+        if smaller.size() < case.size() and smaller.inside(trial.claim):
             failure = _failure(each, trial, smaller)
             if type(failure) is type(error):
+                assert failure is not None
                 case, error = smaller, failure
     return case, error
 
@@ -138,12 +134,3 @@ def _no_strange_numbers() -> Iterator[None]:
     finally:
         for name, value in theirs.items():
             setattr(providers, name, value)
-
-
-def _size(case: Case) -> tuple[Any, ...]:
-    return (
-        case.batch * case.tokens * case.heads,
-        sum(abs(p) for p in case.flat()),
-        case.values != "one-hot",
-        case.seed,
-    )

@@ -38,7 +38,8 @@ def test_clause(judge: Callable[[], None]) -> None:
 
 
 def _settle(config: pytest.Config, targets: list[str]) -> None:
-    from rope_conformance.implementation import TargetError, load_target
+    from rope_conformance.implementation import TargetError
+    from rope_conformance.loading import load_target
     from rope_conformance.options import OptionError, settle
     from rope_ref import RopeError
 
@@ -55,7 +56,8 @@ def _settle(config: pytest.Config, targets: list[str]) -> None:
 
 def _judge(config: pytest.Config, text: str, clause: str) -> Callable[[], None]:
     from rope_conformance.options import command_line
-    from rope_conformance.runner import check, failure_text
+    from rope_conformance.runner import check
+    from rope_conformance.testing import failure_text
 
     options = asked(config)
     target, settled = config.stash[SETTLED][text]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,8 +21,10 @@ from rope_conformance.accuracy import (
     tiny,
     unit_roundoff,
 )
+from rope_conformance.claim import Claim
 from rope_conformance.exchange import NamespaceError, namespace
-from rope_conformance.implementation import Claim, Implementation, Unsupported
+from rope_conformance.faults import Fault
+from rope_conformance.implementation import Implementation, Unsupported
 from rope_conformance.inputs import Case, data_type
 from rope_ref import RopeSpec, cos_sin, pair_channels
 
@@ -56,8 +58,11 @@ class Spot:
 class CheckFailure(AssertionError):
     """The implementation broke a clause; the message says how."""
 
-    def __init__(self, message: str, spot: Spot | None = None) -> None:
+    def __init__(
+        self, message: str, spot: Spot | None = None, *, fault: Fault | None = None
+    ) -> None:
         super().__init__(message if spot is None else f"{message}: {spot}")
+        self.fault = fault
         self.spot = spot
 
 
@@ -207,10 +212,18 @@ class Trial:
     def call(self, surface: str, *arguments: Any) -> Any:
         """Call a surface; what it raises becomes `TargetRaised`."""
         self.last_call = arguments
+        return self._guarded(self.implementation.call, surface, *arguments)
+
+    def invoke(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """Call a method of an object that the implementation made; otherwise as `call`."""
+        self.implementation.calls += 1
+        return self._guarded(method, *arguments, **named)
+
+    def _guarded(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         try:
             # Whatever it does to NumPy's error state or to warnings ends with the call.
             with np.errstate(), warnings.catch_warnings():
-                return self.implementation.call(surface, *arguments)
+                return function(*arguments, **named)
         except Unsupported as error:
             raise CheckFailure(f"raised Unsupported inside its claim: {error}") from error
         except (KeyboardInterrupt, GeneratorExit):

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 import rope_conformance as rc
 from rope_conformance import cli, commands, wrong
 from rope_conformance.accuracy import PROFILES
-from rope_conformance.implementation import Claim
+from rope_conformance.claim import Claim
 from rope_conformance.implementations import BUNDLED, installed
 from rope_conformance.options import OptionError, settle, spec_in_words
 from rope_conformance.registry import all_checks

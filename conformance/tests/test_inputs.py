@@ -8,9 +8,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, find, given, seed, settings
 from hypothesis import strategies as st
 
+from rope_conformance.claim import Claim
 from rope_conformance.clauses._common import numeric_cases, numeric_fixed
 from rope_conformance.clauses.frequency import _WIDTHS
-from rope_conformance.implementation import Claim, Implementation
+from rope_conformance.implementation import Implementation
 from rope_conformance.inputs import (
     HOT_SPOTS,
     SHAPES,

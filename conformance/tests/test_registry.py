@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rope_conformance as rc
-from rope_conformance import clauses, registry
+from rope_conformance import clauses, inputs, registry
 from rope_conformance.inputs import Case
 from rope_conformance.registry import Clause, RegistryError, all_checks, all_clauses
 from rope_conformance.runner import run_check
@@ -23,7 +23,12 @@ ONE_CASE = {"fixed": lambda trial: [Case(1, 1, 1, (0,))]}
 
 def clause(id_="test.one", **changed):
     """A clause that nobody has registered."""
-    parts = {"sentence": "A sentence.", "formula": "y = x", "reference": "rope_ref:apply_rope"}
+    parts = {
+        "sentence": "A sentence.",
+        "formula": "y = x",
+        "reference": "rope_ref:apply_rope",
+        "fault": "other",
+    }
     return Clause(id=id_, **(parts | changed))
 
 
@@ -73,6 +78,13 @@ def test_an_unknown_surface_is_refused():
     """A surface no implementation can have would never be judged."""
     with pytest.raises(RegistryError, match=r"'test\.one': there is no surface 'aply'"):
         clause(surface="aply").check(kills=["base_wrong"], **ONE_CASE)(body)
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_an_unknown_class_of_faults_is_refused():
+    """The classes are the words of public bug reports, and no others."""
+    with pytest.raises(RegistryError, match=r"'test\.one': there is no class of faults 'bad'"):
+        clause(fault="bad").check(kills=["base_wrong"], **ONE_CASE)(body)
 
 
 @pytest.mark.usefixtures("own_registry")
@@ -160,7 +172,7 @@ def test_a_check_catches_what_it_names(check, wrong):
     result = run_check(CHECKS[check], trial_of(WRONG[wrong].factory), effort="quick")
     assert result.verdict in ("failed", "error"), result
     assert result.failure.message
-    assert eval(result.failure.case, {"Case": Case})
+    assert eval(result.failure.case, vars(inputs))
 
 
 @pytest.mark.parametrize("wrong", WRONG)

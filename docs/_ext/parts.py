@@ -19,7 +19,8 @@ import numpy as np
 
 from rope_conformance import clauses
 from rope_conformance.accuracy import DECISIVE, PROFILES, Profile, bound, unit_roundoff
-from rope_conformance.implementation import Claim, Implementation
+from rope_conformance.claim import Claim
+from rope_conformance.implementation import Implementation
 from rope_conformance.registry import EDITION, Check, all_checks
 from rope_conformance.trial import Trial
 from rope_conformance.wrong import CONTROLS, WRONG

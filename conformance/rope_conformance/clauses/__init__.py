@@ -12,4 +12,11 @@ FAMILIES = (
     "passthrough",
     "independence",
     "data",
+    "attention",
+    "gradient",
+    "logits",
+    "decode",
+    "positions",
+    "weights",
+    "objects",
 )

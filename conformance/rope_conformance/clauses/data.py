@@ -18,6 +18,7 @@ KEPT = Clause(
     sentence="The result is an array of the type, dtype and shape that came in.",
     formula=r"\mathrm{dtype}(y) = \mathrm{dtype}(x),\quad \mathrm{shape}(y) = \mathrm{shape}(x)",
     reference="rope_ref.rotation:apply_rope",
+    fault="dtype",
     surface=EITHER,
 )
 
@@ -26,6 +27,7 @@ MUTATION = Clause(
     sentence="Neither x nor the positions are changed, unless working in place is claimed.",
     formula=r"x,\, p \text{ after} = x,\, p \text{ before}",
     reference="rope_ref.rotation:apply_rope",
+    fault="aliasing",
     surface=EITHER,
 )
 
@@ -34,6 +36,7 @@ STRIDES = Clause(
     sentence="A view of a larger array is rotated like a copy of it.",
     formula=r"f(\mathrm{view}(x)) = f(\mathrm{copy}(x))",
     reference="rope_ref.rotation:apply_rope",
+    fault="kernel-shape",
     surface=EITHER,
     opened_by=lambda trial: (
         "arrays of this namespace are never views"
@@ -49,6 +52,7 @@ EMPTY = Clause(
     sentence="An array without tokens comes back as it is.",
     formula=r"T = 0 \;\Rightarrow\; y = x",
     reference="rope_ref.rotation:apply_rope",
+    fault="kernel-shape",
     surface=EITHER,
     opened_by=lambda trial: None if trial.claim.empty else "empty input is not claimed",
 )
@@ -58,6 +62,7 @@ DETERMINISM = Clause(
     sentence="The same call gives the same bits, and leaves earlier results alone.",
     formula=r"f(x, p) = f(x, p)",
     reference="rope_ref.rotation:apply_rope",
+    fault="cache",
     surface=EITHER,
 )
 
@@ -67,6 +72,7 @@ TYPES = Clause(
     sentence="What was rotated before, in whatever type of data, changes nothing in a call.",
     formula=r"f(x, p) \text{ does not depend on earlier calls}",
     reference="rope_ref.rotation:apply_rope",
+    fault="cache",
     surface=EITHER,
     opened_by=lambda trial: (
         factory_only(trial)

@@ -25,6 +25,7 @@ LADDER = Clause(
     sentence="Pair i turns by theta_i radians per position, base**(-2i/R) before any remap.",
     formula=r"\theta_i = b^{-2i/R}",
     reference="rope_ref.frequencies:_power_law",
+    fault="frequency",
 )
 
 PHASE = Clause(
@@ -35,6 +36,7 @@ PHASE = Clause(
     ),
     formula=r"\varphi = p\,\theta_i",
     reference="rope_ref.turns:Ladder._exact",
+    fault="angle-precision",
 )
 
 NEGATIVE = Clause(
@@ -42,6 +44,7 @@ NEGATIVE = Clause(
     sentence="Negative positions turn pairs backwards, exactly as far.",
     formula=r"\varphi(-p) = -\varphi(p)",
     reference="rope_ref.sincos:_table",
+    fault="position",
     opened_by=lambda trial: (
         None if trial.claim.position_range[0] < 0 else "negative positions are not claimed"
     ),
@@ -52,6 +55,7 @@ REAL = Clause(
     sentence="Positions that are not whole numbers turn pairs by the corresponding part.",
     formula=r"\varphi = p\,\theta_i,\quad p \in \mathbb{R}",
     reference="rope_ref.turns:Ladder._exact",
+    fault="position",
     opened_by=lambda trial: (
         None if "real" in trial.claim.position_kinds else "real positions are not claimed"
     ),
@@ -62,6 +66,7 @@ ROWS = Clause(
     sentence="Positions of shape (B, T) give each batch row its own positions.",
     formula=r"\varphi_{b,t,i} = p_{b,t}\,\theta_i",
     reference="rope_ref.rotation:_spread",
+    fault="broadcast",
     opened_by=lambda trial: (
         None
         if "bt" in trial.claim.position_forms and "b" in trial.claim.axes
@@ -74,6 +79,7 @@ WIDTHS = Clause(
     sentence="Any even number of channels rotates, alone or as part of a head.",
     formula=r"R \in 2\mathbb{N},\quad R \le D",
     reference="rope_ref.spec:RopeSpec",
+    fault="frequency",
     opened_by=factory_only,
 )
 
@@ -82,6 +88,7 @@ BASES = Clause(
     sentence="RoPEs with different bases, made one after the other, keep each its own base.",
     formula=r"\theta_i = b^{-2i/R} \text{ for each } b",
     reference="rope_ref.frequencies:_power_law",
+    fault="config",
     opened_by=factory_only,
 )
 
@@ -90,6 +97,7 @@ THETA = Clause(
     sentence="theta() returns theta_i, as exactly as the recipe of the claimed profile promises.",
     formula=r"\theta_i = b^{-2i/R}",
     reference="rope_ref.spec:RopeSpec.theta",
+    fault="frequency",
     surface="theta",
 )
 

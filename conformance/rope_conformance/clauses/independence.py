@@ -21,6 +21,7 @@ TOKENS = Clause(
     sentence="What a token becomes does not depend on the data of any other token.",
     formula=r"y_{b,t,h} = f(x_{b,t,h},\, p_{b,t})",
     reference="rope_ref.rotation:apply_rope",
+    fault="broadcast",
     surface=EITHER,
 )
 
@@ -29,6 +30,7 @@ HEADS = Clause(
     sentence="Each head is rotated by itself, all heads of a token by the same phases.",
     formula=r"y_{b,t,h} = f(x_{b,t,h},\, p_{b,t})",
     reference="rope_ref.rotation:apply_rope",
+    fault="broadcast",
     surface=EITHER,
     opened_by=lambda trial: None if "h" in trial.claim.axes else "there is no head axis",
 )
@@ -38,6 +40,7 @@ ROWS = Clause(
     sentence="Each batch row is rotated by itself.",
     formula=r"y_{b,t,h} = f(x_{b,t,h},\, p_{b,t})",
     reference="rope_ref.rotation:apply_rope",
+    fault="broadcast",
     surface=EITHER,
     opened_by=lambda trial: None if "b" in trial.claim.axes else "there is no batch axis",
 )
@@ -47,6 +50,7 @@ NAN = Clause(
     sentence="A NaN reaches no other token, head or batch row.",
     formula=r"x_{b,t,h} \text{ NaN} \;\Rightarrow\; y_{b',t',h'} \text{ as before}",
     reference="rope_ref.rotation:apply_rope",
+    fault="broadcast",
     surface=EITHER,
 )
 
@@ -55,6 +59,7 @@ CHUNKS = Clause(
     sentence="A sequence rotated in pieces, each at its own positions, equals the whole rotated.",
     formula=r"f(x)_{t_0:t_1} = f(x_{t_0:t_1},\, p_{t_0:t_1})",
     reference="rope_ref.sincos:cos_sin",
+    fault="position",
     surface=EITHER,
     opened_by=lambda trial: (
         None

@@ -22,6 +22,7 @@ LAYOUT = Clause(
     ),
     formula=r"\text{interleaved: } (2i,\, 2i+1) \qquad \text{half: } (i,\, i + R/2)",
     reference="rope_ref.rotation:_channels",
+    fault="layout",
     surface=EITHER,
     opened_by=_something_turns,
 )
@@ -31,6 +32,7 @@ OUTPUT_LAYOUT = Clause(
     sentence="Pair i is written where the output layout says; if none is named, where it was read.",
     formula=r"y_{\mathrm{out}(i)} = R(p\,\theta_i)\, x_{\mathrm{in}(i)}",
     reference="rope_ref.rotation:_channels",
+    fault="layout",
     surface=EITHER,
     opened_by=_something_turns,
 )
@@ -43,6 +45,7 @@ DIRECTION = Clause(
     ),
     formula=r"(u, v) \mapsto (u \cos\varphi - v \sin\varphi,\; u \sin\varphi + v \cos\varphi)",
     reference="rope_ref.rotation:_rotate",
+    fault="sign",
     surface=EITHER,
     opened_by=_something_turns,
 )

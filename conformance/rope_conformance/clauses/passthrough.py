@@ -19,6 +19,7 @@ UNTOUCHED = Clause(
     sentence="Channels outside the rotating ones come out bit for bit as they went in.",
     formula=r"y_c = x_c \quad\text{for } c \notin [\mathrm{start},\, \mathrm{start} + R)",
     reference="rope_ref.rotation:apply_rope",
+    fault="partial",
     surface=EITHER,
     opened_by=lambda trial: (
         None if trial.spec.rotary_dim < trial.spec.head_dim else "every channel rotates"
@@ -33,7 +34,8 @@ VALUES = Clause(
     ),
     formula=r"(q, k, v) \mapsto (f(q), f(k), v)",
     reference="rope_ref.attention:attention_logits",
-    surface="qkv",
+    fault="aliasing",
+    surface="attention",
 )
 
 
@@ -77,7 +79,7 @@ def values(trial: Trial, case: Case) -> None:
     )
     native = [trial.native(x) for x in (q, k, v)]
     arguments = trial.position_arguments(positions, (case.batch, case.tokens))
-    result = trial.call("qkv", *native, *arguments)
+    result = trial.call("attention", *native, *arguments)
     if not isinstance(result, tuple | list) or len(result) != 3:
         raise CheckFailure("qkv(q, k, v, positions) must return the three arrays (q, k, v)")
     after = [

@@ -41,6 +41,7 @@ NORM = Clause(
     sentence="The length of each pair comes out times A.",
     formula=r"\lVert y_i \rVert = A\,\lVert x_i \rVert",
     reference="rope_ref.rotation:apply_rope",
+    fault="scaling",
     surface=EITHER,
 )
 
@@ -49,6 +50,7 @@ LINEAR = Clause(
     sentence="The map is linear in x: parts can be rotated apart, and a factor taken out.",
     formula=r"f(x + x') = f(x) + f(x'),\quad f(a x) = a f(x)",
     reference="rope_ref.rotation:apply_rope",
+    fault="other",
     surface=EITHER,
 )
 
@@ -77,6 +79,7 @@ COMPOSE = Clause(
     sentence="Rotating by p and then by q is rotating by p + q, times A.",
     formula=r"f_q(f_p(x)) = A\, f_{p+q}(x)",
     reference="rope_ref.rotation:apply_rope",
+    fault="other",
     surface=EITHER,
     opened_by=_sums,
 )
@@ -86,6 +89,7 @@ INVERSE = Clause(
     sentence="Rotating by p and then by -p gives x back, times A squared.",
     formula=r"f_{-p}(f_p(x)) = A^2\, x",
     reference="rope_ref.rotation:invert_rope",
+    fault="other",
     surface=EITHER,
     opened_by=_free_and_negative,
 )
@@ -95,6 +99,7 @@ TRANSPOSE = Clause(
     sentence="The transpose of the map at p is the map at -p.",
     formula=r"M(p)^{\mathsf T} = M(-p)",
     reference="rope_ref.rotation:transpose_rope",
+    fault="other",
     surface=EITHER,
     opened_by=_free_and_negative,
 )

@@ -45,6 +45,7 @@ OFFSET = Clause(
     ),
     formula=r"f_{m+s}(q) \cdot f_{n+s}(k) = f_m(q) \cdot f_n(k)",
     reference="rope_ref.attention:attention_logits",
+    fault="position",
     surface=EITHER,
     opened_by=_offsets,
 )
@@ -57,6 +58,7 @@ WORKED = Clause(
     ),
     formula=r"f_0(e) \cdot f_2(e) = f_5(e) \cdot f_7(e) = A^2 \cos 2",
     reference="rope_ref.attention:attention_logits",
+    fault="frequency",
     surface=EITHER,
     opened_by=_worked_example,
 )

@@ -20,6 +20,7 @@ CIRCLE = Clause(
     sentence="cos and sin of a pair lie on the circle of radius A, at every position.",
     formula=r"c_{p,i}^2 + s_{p,i}^2 = A^2",
     reference="rope_ref.sincos:_table",
+    fault="frequency",
     surface=EITHER,
 )
 
@@ -28,6 +29,7 @@ IDENTITY = Clause(
     sentence="At position 0 nothing turns: each pair comes out times A.",
     formula=r"c_{0,i} = A,\quad s_{0,i} = 0",
     reference="rope_ref.sincos:_table",
+    fault="frequency",
     surface=EITHER,
     opened_by=lambda trial: (
         None
@@ -44,6 +46,7 @@ TABLE = Clause(
     ),
     formula=r"c_{p,i} = A\cos(p\,\theta_i),\quad s_{p,i} = A\sin(p\,\theta_i)",
     reference="rope_ref.sincos:_table",
+    fault="frequency",
     surface="table",
 )
 

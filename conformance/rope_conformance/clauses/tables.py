@@ -34,6 +34,7 @@ TRUE = Clause(
     sentence="Each pair is turned by the cos and sin that the caller gives for its token and pair.",
     formula=r"(u, v) \mapsto (u\,c_{t,i} - v\,s_{t,i},\; u\,s_{t,i} + v\,c_{t,i})",
     reference="rope_ref.rotation:apply_cos_sin",
+    fault="frequency",
     surface="rotate",
 )
 
@@ -42,6 +43,7 @@ HOSTILE = Clause(
     sentence="The numbers of a given table are taken as they are, whatever they are.",
     formula=r"c_{t,i},\, s_{t,i} \in \mathbb{R} \text{ unrelated}",
     reference="rope_ref.rotation:apply_cos_sin",
+    fault="frequency",
     surface="rotate",
 )
 
@@ -50,6 +52,7 @@ ROWS = Clause(
     sentence="Tables of shape (B, T, R/2) give each batch row its own.",
     formula=r"c_{b,t,i},\, s_{b,t,i}",
     reference="rope_ref.rotation:apply_cos_sin",
+    fault="broadcast",
     surface="rotate",
     opened_by=lambda trial: (
         None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rope_conformance.implementation import claims
+from rope_conformance.claim import claims
 from rope_conformance.implementations._accept import base_of, takes
 from rope_ref import RopeSpec
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from rope_conformance.implementation import Unsupported, claims
+from rope_conformance.claim import claims
+from rope_conformance.implementation import Unsupported
 from rope_conformance.implementations._accept import base_of, takes
 from rope_ref import RopeSpec
 

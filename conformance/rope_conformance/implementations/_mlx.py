@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rope_conformance.implementation import claims
+from rope_conformance.claim import claims
 from rope_conformance.implementations._accept import base_of, takes
 from rope_ref import RopeSpec
 

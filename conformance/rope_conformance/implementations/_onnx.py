@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rope_conformance.implementation import claims
+from rope_conformance.claim import claims
 from rope_conformance.implementations._accept import takes
 from rope_ref import RopeSpec
 

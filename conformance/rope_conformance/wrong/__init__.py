@@ -14,12 +14,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from rope_conformance.wrong import controls, memory, numbers, shapes
+from rope_conformance.wrong import (
+    attention,
+    controls,
+    conversion,
+    decoding,
+    kernels,
+    memory,
+    numbers,
+    objects,
+    plans,
+    shapes,
+)
 from rope_conformance.wrong._parts import CONTROLS, WRONG, Wrong
 
 __all__ = ["CONTROLS", "WRONG", "Wrong", "controls"]
 
-_MODULES = (numbers, shapes, memory, controls)
+_MODULES = (
+    numbers,
+    shapes,
+    kernels,
+    memory,
+    attention,
+    decoding,
+    plans,
+    conversion,
+    objects,
+    controls,
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.implementation import Claim
+from rope_conformance.claim import Claim
+from rope_conformance.faults import Fault
 from rope_ref import PowerLaw, RopeSpec
 
 Array = npt.NDArray[Any]
@@ -33,35 +34,38 @@ class Wrong:
         What it is called and what it does.
     factory
         Called with a spec, returns the implementation.
+    fault
+        The class of what is wrong with it; None for an honest one.
     """
 
     name: str
     sentence: str
     factory: Factory
+    fault: Fault | None
 
 
 WRONG: dict[str, Wrong] = {}
 CONTROLS: dict[str, Wrong] = {}
 
 
-def wrong(spec: RopeSpec = PLAIN, /, **claim: Any) -> Callable[[Factory], Factory]:
+def wrong(spec: RopeSpec = PLAIN, /, *, fault: Fault, **claim: Any) -> Callable[[Factory], Factory]:
     """Enter a factory into the zoo; its docstring says what is wrong with it."""
-    return _enter(WRONG, spec, claim)
+    return _enter(WRONG, spec, fault, claim)
 
 
 def control(spec: RopeSpec = PLAIN, /, **claim: Any) -> Callable[[Factory], Factory]:
     """Enter an honest factory."""
-    return _enter(CONTROLS, spec, claim)
+    return _enter(CONTROLS, spec, None, claim)
 
 
 def _enter(
-    entries: dict[str, Wrong], spec: RopeSpec, claim: dict[str, Any]
+    entries: dict[str, Wrong], spec: RopeSpec, fault: Fault | None, claim: dict[str, Any]
 ) -> Callable[[Factory], Factory]:
     def decorate(factory: Factory) -> Factory:
         name = factory.__name__
         factory.spec = spec  # type: ignore[attr-defined]
         factory.claim = Claim(**claim)  # type: ignore[attr-defined]
-        entries[name] = Wrong(name, (factory.__doc__ or "").strip(), factory)
+        entries[name] = Wrong(name, (factory.__doc__ or "").strip(), factory, fault)
         return factory
 
     return decorate

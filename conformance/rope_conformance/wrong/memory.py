@@ -18,13 +18,13 @@ from rope_conformance.wrong._parts import (
 from rope_ref import RopeSpec
 
 
-@wrong()
+@wrong(fault="dtype")
 def upcasts_result(spec: RopeSpec) -> Rope:
     """The result is float64 whatever came in."""
     return lambda x, positions: honest(x.astype(np.float64), positions, spec)
 
 
-@wrong(dtypes=("float32", "bfloat16"), profile="model-dtype-table")
+@wrong(fault="cache", dtypes=("float32", "bfloat16"), profile="model-dtype-table")
 def table_kept_in_first_type(spec: RopeSpec) -> Rope:
     """The table is made once, in the type of the first data."""
     kept: list[Array] = []
@@ -40,19 +40,19 @@ def table_kept_in_first_type(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong()
+@wrong(fault="kernel-shape")
 def drops_axis_of_one(spec: RopeSpec) -> Rope:
     """Axes of length 1 are lost."""
     return lambda x, positions: np.squeeze(honest(x, positions, spec))
 
 
-@wrong()
+@wrong(fault="dtype")
 def returns_list(spec: RopeSpec) -> Rope:
     """The result is a list of rows."""
     return lambda x, positions: list(honest(x, positions, spec))
 
 
-@wrong()
+@wrong(fault="aliasing")
 def writes_into_x(spec: RopeSpec) -> Rope:
     """x is overwritten with the result."""
 
@@ -63,7 +63,7 @@ def writes_into_x(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong(strided=True)
+@wrong(fault="kernel-shape", strided=True)
 def reads_memory_in_order(spec: RopeSpec) -> Rope:
     """The elements of a view are taken as they lie in memory, its strides ignored."""
 
@@ -76,7 +76,7 @@ def reads_memory_in_order(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong(empty=True)
+@wrong(fault="kernel-shape", empty=True)
 def needs_a_token(spec: RopeSpec) -> Rope:
     """The largest position is taken, which no tokens have."""
 
@@ -87,14 +87,14 @@ def needs_a_token(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong()
+@wrong(fault="cache")
 def counts_calls(spec: RopeSpec) -> Rope:
     """Positions are off by one from the second call on."""
     calls = itertools.count()
     return lambda x, positions: honest(x, positions + min(next(calls), 1), spec)
 
 
-@wrong()
+@wrong(fault="aliasing")
 def reuses_buffer(spec: RopeSpec) -> Rope:
     """Results of the same shape share one buffer."""
     buffers: dict[tuple[int, ...], Array] = {}

@@ -21,62 +21,62 @@ from rope_ref import RopeSpec
 _KEPT: dict[int, Array] = {}
 
 
-@wrong()
+@wrong(fault="config")
 def base_wrong(spec: RopeSpec) -> Rope:
     """The base is 500000 where it should be the spec's."""
     return lambda x, positions: honest(x, positions, spec, frequencies(spec, base=500_000))
 
 
-@wrong(RopeSpec(128, layout="half"))
+@wrong(RopeSpec(128, layout="half"), fault="config")
 def base_off(spec: RopeSpec) -> Rope:
     """The base is 0.01 % too large."""
     theta = frequencies(spec, base=base_of(spec) * 1.0001)
     return lambda x, positions: honest(x, positions, spec, theta)
 
 
-@wrong(PARTIAL)
+@wrong(PARTIAL, fault="partial")
 def exponent_over_head_dim(spec: RopeSpec) -> Rope:
     """The exponent is divided by the head's width instead of the rotating part's."""
     theta = frequencies(spec, width=spec.head_dim)
     return lambda x, positions: honest(x, positions, spec, theta)
 
 
-@wrong()
+@wrong(fault="angle-precision")
 def frequencies_bfloat16(spec: RopeSpec) -> Rope:
     """The frequencies are rounded to bfloat16."""
     theta = frequencies(spec).astype(ml_dtypes.bfloat16).astype(np.float32)
     return lambda x, positions: honest(x, positions, spec, theta)
 
 
-@wrong()
+@wrong(fault="frequency")
 def ladder_starts_at_one(spec: RopeSpec) -> Rope:
     """The pairs are counted from 1: theta_i = base**(-2(i+1)/R)."""
     theta = frequencies(spec) * np.float32(base_of(spec) ** (-2 / spec.rotary_dim))
     return lambda x, positions: honest(x, positions, spec, theta)
 
 
-@wrong()
+@wrong(fault="frequency")
 def degrees(spec: RopeSpec) -> Rope:
     """The phase is taken for degrees."""
     theta = frequencies(spec) * np.float32(np.pi / 180)
     return lambda x, positions: honest(x, positions, spec, theta)
 
 
-@wrong()
+@wrong(fault="cache")
 def table_kept_by_width(spec: RopeSpec) -> Rope:
     """The frequencies are kept from one RoPE to the next by width alone, whatever the base."""
     theta = _KEPT.setdefault(spec.rotary_dim, frequencies(spec))
     return lambda x, positions: honest(x, positions, spec, theta)
 
 
-@wrong()
+@wrong(fault="frequency")
 def pads_to_power_of_two(spec: RopeSpec) -> Rope:
     """The rotating width is rounded up to a power of two in the exponent."""
     theta = frequencies(spec, width=1 << (spec.rotary_dim - 1).bit_length())
     return lambda x, positions: honest(x, positions, spec, theta)
 
 
-@wrong()
+@wrong(fault="angle-precision")
 def positions_float16(spec: RopeSpec) -> Rope:
     """Positions pass through float16: beyond 2048 neighbours coincide."""
 
@@ -87,43 +87,43 @@ def positions_float16(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong()
+@wrong(fault="angle-precision")
 def positions_bfloat16(spec: RopeSpec) -> Rope:
     """Positions pass through bfloat16: beyond 256 neighbours coincide."""
     return lambda x, positions: honest(x, positions.astype(ml_dtypes.bfloat16), spec)
 
 
-@wrong()
+@wrong(fault="cache")
 def wraps_at_4096(spec: RopeSpec) -> Rope:
     """The table has 4096 rows and positions wrap around its end."""
     return lambda x, positions: honest(x, positions % 4096, spec)
 
 
-@wrong()
+@wrong(fault="position")
 def off_by_one(spec: RopeSpec) -> Rope:
     """Positions are counted from 1."""
     return lambda x, positions: honest(x, positions + 1, spec)
 
 
-@wrong()
+@wrong(fault="position")
 def phase_of_position_squared(spec: RopeSpec) -> Rope:
     """The phase grows with the square of the position beyond 2."""
     return lambda x, positions: honest(x, np.where(positions > 2, positions**2, positions), spec)
 
 
-@wrong(position_range=(-(2**20), 2**20))
+@wrong(fault="position", position_range=(-(2**20), 2**20))
 def negative_wraps(spec: RopeSpec) -> Rope:
     """Negative positions index a table of 2**20 rows from its end."""
     return lambda x, positions: honest(x, positions % (2**20 + 1), spec)
 
 
-@wrong(position_kinds=("integer", "real"))
+@wrong(fault="position", position_kinds=("integer", "real"))
 def truncates_positions(spec: RopeSpec) -> Rope:
     """Positions are cut to whole numbers."""
     return lambda x, positions: honest(x, positions.astype(np.int64), spec)
 
 
-@wrong()
+@wrong(fault="scaling")
 def base_grows_with_length(spec: RopeSpec) -> Rope:
     """The base grows with the largest position of the call once that passes 2048."""
 
@@ -135,7 +135,7 @@ def base_grows_with_length(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong()
+@wrong(fault="kernel-shape")
 def restarts_after_128_tokens(spec: RopeSpec) -> Rope:
     """A kernel works on 128 tokens at a time, and each block counts from the first position."""
 
@@ -146,19 +146,19 @@ def restarts_after_128_tokens(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong()
+@wrong(fault="dtype")
 def saturates_at_448(spec: RopeSpec) -> Rope:
     """Data passes through a type whose largest number is 448."""
     return lambda x, positions: honest(np.clip(x, -448, 448), positions, spec)
 
 
-@wrong()
+@wrong(fault="position")
 def ignores_positions(spec: RopeSpec) -> Rope:
     """Tokens are always numbered from 0."""
     return lambda x, positions: honest(x, np.arange(x.shape[1]), spec)
 
 
-@wrong()
+@wrong(fault="scaling")
 def amplitude_half_percent(spec: RopeSpec) -> Rope:
     """cos and sin are 0.5 % too large."""
 
@@ -170,7 +170,7 @@ def amplitude_half_percent(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong()
+@wrong(fault="angle-precision")
 def table_bfloat16(spec: RopeSpec) -> Rope:
     """The table is kept in bfloat16 although float32 is claimed."""
 
@@ -184,13 +184,13 @@ def table_bfloat16(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong()
+@wrong(fault="sign")
 def sign_flipped(spec: RopeSpec) -> Rope:
     """The pairs turn clockwise."""
     return lambda x, positions: honest(x, -positions, spec)
 
 
-@wrong()
+@wrong(fault="sign")
 def clockwise_second_half(spec: RopeSpec) -> Rope:
     """The slower half of the pairs turns clockwise."""
     theta = frequencies(spec)
@@ -198,7 +198,7 @@ def clockwise_second_half(spec: RopeSpec) -> Rope:
     return lambda x, positions: honest(x, positions, spec, theta)
 
 
-@wrong()
+@wrong(fault="frequency")
 class theta_in_turns:  # noqa: N801  # named like its neighbours
     """theta() returns turns per position instead of radians."""
 
@@ -212,7 +212,7 @@ class theta_in_turns:  # noqa: N801  # named like its neighbours
         return frequencies(self.spec) / np.float32(2 * np.pi)
 
 
-@wrong()
+@wrong(fault="layout")
 class table_repeats_each_entry:  # noqa: N801
     """cos_sin() returns one entry per channel, each twice, cut to the width of the pairs."""
 

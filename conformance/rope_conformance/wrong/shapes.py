@@ -28,21 +28,21 @@ def _other(spec: RopeSpec) -> Literal["interleaved", "half"]:
     return "half" if spec.layout == "interleaved" else "interleaved"
 
 
-@wrong()
+@wrong(fault="layout")
 def layout_swapped(spec: RopeSpec) -> Rope:
     """Pairs are taken and written in the other layout."""
     other = replace(spec, layout=_other(spec), output_layout=_other(spec))
     return lambda x, positions: honest(x, positions, other)
 
 
-@wrong(INTERLEAVED)
+@wrong(INTERLEAVED, fault="layout")
 def writes_half(spec: RopeSpec) -> Rope:
     """Pairs are read interleaved, as claimed, but written half-split."""
     other = replace(spec, output_layout="half")
     return lambda x, positions: honest(x, positions, other)
 
 
-@wrong(PARTIAL)
+@wrong(PARTIAL, fault="partial")
 def head_split_not_rotary_split(spec: RopeSpec) -> Rope:
     """The partner of channel i is i + D/2, although only R channels rotate."""
 
@@ -58,7 +58,7 @@ def head_split_not_rotary_split(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong(INTERLEAVED)
+@wrong(INTERLEAVED, fault="layout")
 def tiled_table_for_adjacent_pairs(spec: RopeSpec) -> Rope:
     """The table is tiled (c0 c1 .. c0 c1 ..) but the pairs are adjacent."""
 
@@ -71,7 +71,7 @@ def tiled_table_for_adjacent_pairs(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong(PARTIAL)
+@wrong(PARTIAL, fault="partial")
 def rotates_pass_through(spec: RopeSpec) -> Rope:
     """The channels that should pass through are rotated too."""
     rest = RopeSpec(
@@ -83,7 +83,7 @@ def rotates_pass_through(spec: RopeSpec) -> Rope:
     return lambda x, positions: honest(honest(x, positions, spec), positions, rest)
 
 
-@wrong()
+@wrong(fault="aliasing")
 class rotates_v:  # noqa: N801
     """v is rotated along with q and k."""
 
@@ -98,7 +98,7 @@ class rotates_v:  # noqa: N801
         return turned[0], turned[1], turned[2]
 
 
-@wrong()
+@wrong(fault="broadcast")
 def heads_for_tokens(spec: RopeSpec) -> Rope:
     """The head axis is taken for the token axis wherever it is long enough."""
 
@@ -111,7 +111,7 @@ def heads_for_tokens(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong()
+@wrong(fault="kernel-shape")
 def eight_heads_at_a_time(spec: RopeSpec) -> Rope:
     """Heads are rotated eight at a time, and those that are left over are not."""
 
@@ -125,7 +125,7 @@ def eight_heads_at_a_time(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong(position_forms=("t", "bt"))
+@wrong(fault="broadcast", position_forms=("t", "bt"))
 def batch_row_zero(spec: RopeSpec) -> Rope:
     """Every batch row gets the positions of row 0."""
 
@@ -135,13 +135,13 @@ def batch_row_zero(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong()
+@wrong(fault="broadcast")
 def row_zero_data_for_all(spec: RopeSpec) -> Rope:
     """Every batch row gets the data of row 0."""
     return lambda x, positions: honest(np.broadcast_to(x[:1], x.shape).copy(), positions, spec)
 
 
-@wrong()
+@wrong(fault="broadcast")
 def head_zero_for_all(spec: RopeSpec) -> Rope:
     """Every head gets the data of head 0."""
     return lambda x, positions: honest(
@@ -149,7 +149,7 @@ def head_zero_for_all(spec: RopeSpec) -> Rope:
     )
 
 
-@wrong()
+@wrong(fault="kernel-shape")
 def cross_token_leak(spec: RopeSpec) -> Rope:
     """A millionth of each token's result leaks into the next token."""
 
@@ -161,7 +161,7 @@ def cross_token_leak(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong()
+@wrong(fault="kernel-shape")
 def nan_spreads(spec: RopeSpec) -> Rope:
     """All tokens are rotated by one large matrix product: 0 x NaN is NaN everywhere."""
 
@@ -173,7 +173,7 @@ def nan_spreads(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong()
+@wrong(fault="frequency")
 def sum_forgets_a_term(spec: RopeSpec) -> Rope:
     """The second component misses the v cos term of the last pair."""
 
@@ -188,7 +188,7 @@ def sum_forgets_a_term(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong()
+@wrong(fault="dtype")
 def clips_at_two(spec: RopeSpec) -> Rope:
     """The data is clipped to [-2, 2] first, as a narrow type would."""
     return lambda x, positions: honest(np.clip(x, -2, 2), positions, spec)
@@ -201,7 +201,7 @@ class _Consumer:
         self.spec = spec
 
 
-@wrong(position_forms=("t", "bt"))
+@wrong(fault="frequency", position_forms=("t", "bt"))
 class cosine_of_cosine(_Consumer):  # noqa: N801  # named like its neighbours
     """The table is taken for angles: cos and sin are applied to it once more."""
 
@@ -209,7 +209,7 @@ class cosine_of_cosine(_Consumer):  # noqa: N801  # named like its neighbours
         return rotate(x, np.cos(cos), np.sin(sin), self.spec)
 
 
-@wrong(position_forms=("t", "bt"))
+@wrong(fault="frequency", position_forms=("t", "bt"))
 class sin_from_cos(_Consumer):  # noqa: N801
     """sin is made from cos, as the square root of 1 - cos**2 with the sign of sin."""
 
@@ -218,7 +218,7 @@ class sin_from_cos(_Consumer):  # noqa: N801
         return rotate(x, cos, (np.sign(sin) * length).astype(cos.dtype), self.spec)
 
 
-@wrong(position_forms=("t", "bt"))
+@wrong(fault="cache", position_forms=("t", "bt"))
 class first_row_of_table(_Consumer):  # noqa: N801
     """Every token gets the first row of the table."""
 
@@ -226,7 +226,7 @@ class first_row_of_table(_Consumer):  # noqa: N801
         return rotate(x, cos[..., :1, :], sin[..., :1, :], self.spec)
 
 
-@wrong(position_forms=("t", "bt"))
+@wrong(fault="broadcast", position_forms=("t", "bt"))
 class first_table_for_all_rows(_Consumer):  # noqa: N801
     """Every batch row gets the table of row 0."""
 

@@ -1,0 +1,30 @@
+"""The classes of faults, in the words of public bug reports."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+__all__ = ["FAULTS", "Fault"]
+
+Fault = Literal[
+    "layout",
+    "sign",
+    "frequency",
+    "angle-precision",
+    "position",
+    "cache",
+    "partial",
+    "scaling",
+    "multi-axis",
+    "kernel-shape",
+    "aliasing",
+    "gradient",
+    "compile",
+    "dtype",
+    "broadcast",
+    "config",
+    "distributed",
+    "other",
+]
+
+FAULTS: tuple[Fault, ...] = get_args(Fault)
