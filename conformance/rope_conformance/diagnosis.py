@@ -1,15 +1,17 @@
 """Says what is probably wrong: the one fault that explains everything that was seen.
 
 The pair (1, 0) is put into every pair at a few dozen positions, so that each comes out
-as its cos and sin. Each *suspect* is a RoPE with one thing wrong, of the kinds that
-public trackers report. A suspect that predicts all that was seen, where the right RoPE
-does not, is named. A suspect is a hint; the verdict never depends on it.
+as its cos and sin. Each suspect is a RoPE with one thing wrong, of the kinds that public
+trackers report. A suspect that predicts all that was seen, where the right RoPE does
+not, is named. Where the implementation is right there, the input that failed is taken
+apart: by rows, by heads, by tokens, by the size of the data, on a new object. A cause is
+a hint; the verdict never depends on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,87 +27,226 @@ from rope_conformance.clauses._common import (
 )
 from rope_conformance.faults import Fault
 from rope_conformance.identify import layout_in_words, read_map, visible_pairs
-from rope_conformance.inputs import Case, data_type
+from rope_conformance.inputs import Case, Input
+from rope_conformance.suspects import Complex, right_turn, suspects
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
-from rope_ref import PowerLaw, RopeSpec, apply_rope, cos_sin
+from rope_ref import PowerLaw, RopeSpec, apply_rope, pair_channels
 
 __all__ = ["Cause", "likely_cause"]
 
-Complex = npt.NDArray[np.complex128]
 Array = npt.NDArray[np.float64]
+
+_SHORT = 16  # no table of a cache ends as soon as that
 
 
 @dataclass(frozen=True)
 class Cause:
-    """What is probably wrong: in words, its class, and what speaks for it."""
+    """What is probably wrong: its formula in words, its class, and what speaks for it."""
 
     words: str
     fault: Fault
     evidence: str
 
 
-def likely_cause(trial: Trial) -> Cause | None:
+def likely_cause(trial: Trial, case: Input, surface: str) -> Cause | None:
     """Return the likeliest cause of a failure, or None if no suspect fits.
 
     Parameters
     ----------
     trial
         Of the check that failed; the implementation is called a few times more.
+    case
+        The input that it failed on.
+    surface
+        That its clause is about.
     """
-    probe = Trial(trial.implementation, trial.dtype, trial.profile)
-    for search in (_wrong_pairs, _wrong_numbers, _wrong_axes):
+    probe = _probe(trial)
+    if surface in ("table", "theta"):
+        return _first([lambda: _wrong_numbers(probe, surface)])
+    searches: list[Callable[[], Cause | None]] = [
+        lambda: _wrong_pairs(probe),
+        lambda: _wrong_numbers(probe),
+        lambda: _wrong_second_channel(probe),
+        lambda: _wrong_axes(probe),
+    ]
+    if isinstance(case, Case):
+        own = case
+        searches.insert(0, lambda: _wrong_once_used(trial, own))
+        searches += [lambda: _wrong_size(probe, own), lambda: _wrong_together(probe, own)]
+    searches.append(lambda: _wrong_from_somewhere(probe))
+    return _first(searches)
+
+
+def _first(searches: list[Callable[[], Cause | None]]) -> Cause | None:
+    for search in searches:
         try:
-            cause = search(probe)
+            cause = search()
         except (CheckFailure, TargetRaised):
             continue
         if cause is not None:
-            return Cause(cause, "other", "")
+            return cause
     return None
 
 
-def _wrong_pairs(trial: Trial) -> str | None:
-    """Whether unit vectors show another layout, or two channels that part."""
+def _probe(trial: Trial) -> Trial:
+    """A trial whose counts are its own."""
+    return Trial(trial.implementation, trial.dtype, trial.profile, device=trial.device)
+
+
+def _is_right(trial: Trial, case: Case) -> bool:
+    """Whether an input is rotated within the claimed bound."""
+    x, p = trial.x(case), trial.positions(case)
+    try:
+        y = trial.apply(x, p, strided=case.strided)
+    except (CheckFailure, TargetRaised):
+        return False
+    return bool((trial.judge(y, x, p).ratio <= 1).all())
+
+
+def _wrong_once_used(trial: Trial, case: Case) -> Cause | None:
+    """Whether a new object rotates rightly what the used one does not."""
+    if not trial.implementation.is_factory:
+        return None
+    new = Trial(trial.implementation.remade(trial.spec), trial.dtype, trial.profile)
+    if _is_right(_probe(trial), case) or not _is_right(new, case):
+        return None
+    found = _wrong_numbers(_probe(trial))
+    words = "a new object rotates this input rightly, one that was used before does not"
+    evidence = "the same call on an object just made is right"
+    if found is not None:
+        words += f"; then {found.words}"
+        evidence += f"; {found.evidence}"
+    return Cause(words, "cache", evidence)
+
+
+def _wrong_pairs(trial: Trial) -> Cause | None:
+    """Whether unit vectors show another layout, another width, or two channels that part."""
     position = telling_position(trial)
     reading, spec = read_map(trial, position), trial.spec
+    evidence = f"read from unit vectors at position {position}"
     found = reading.layouts(spec, position)
     claimed = layout_in_words(spec.layout, spec)
     if spec.output_layout != spec.layout:
         claimed += f", written {layout_in_words(spec.output_layout, spec)}"
     if found and (spec.layout, spec.output_layout) not in found:
-        return f"{reading.in_words(spec, position)}, claimed {claimed}"
+        words = f"{reading.in_words(spec, position)}, claimed {claimed}"
+        return Cause(words, "layout", evidence)
+    moving = [j for j in reading.moving() if reading.reaches[j]]
+    rotating = set(pair_channels(spec).ravel().tolist())
+    if outside := [j for j in moving if j not in rotating]:
+        words = f"channel {outside[0]} is not left alone, though only {spec.rotary_dim} "
+        words += f"of {spec.head_dim} channels rotate"
+        return Cause(words, "partial", evidence)
+    if not found and spec.rotary_dim > 2:
+        width = len(moving)
+        for narrow in _narrower(spec, width):
+            if reading.layouts(narrow, position):
+                words = f"{width} channels rotate, claimed {spec.rotary_dim}"
+                return Cause(words, "partial", evidence)
     for pair, (u, v), (first, second) in visible_pairs(spec, position) if found else ():
         if abs(reading.matrix[first, u] - reading.matrix[second, v]) > 1 / 64:
-            return (
+            words = (
                 f"the two channels of pair {pair} turn by different angles, as when a table laid "
                 f"out for the other layout meets pairs that are {claimed}"
             )
+            return Cause(words, "layout", evidence)
     return None
 
 
-def _wrong_numbers(trial: Trial) -> str | None:
+def _narrower(spec: RopeSpec, width: int) -> list[RopeSpec]:
+    """The spec with fewer rotating channels, if so many are possible."""
+    if not isinstance(spec.frequencies, PowerLaw) or width % 2 or not 0 < width < spec.rotary_dim:
+        return []
+    return [replace(spec, rotary_dim=width)]
+
+
+def _wrong_numbers(trial: Trial, surface: str = "apply") -> Cause | None:
     """The first suspect that explains what every pair does at every position tried."""
+    p, seen = _angles(trial, surface)
+    spec = trial.spec
+    if not seen.size:
+        return None
+    right, tells = _agreement(seen, right_turn(p, spec), _tolerance(trial, p, spec.theta()))
+    if right.all():
+        return None
+    for suspect in suspects(p, spec, seen):
+        if suspect.predicted.shape != seen.shape:
+            continue
+        fastest = np.maximum(np.abs(suspect.theta), spec.theta())
+        steps = suspect.steps * np.abs(p)[:, None] * fastest
+        tolerance = _tolerance(trial, p, fastest) + steps
+        explained, counted = _agreement(seen, suspect.predicted, tolerance)
+        if explained.all() and counted.any():
+            fault = suspect.fault
+            if fault == "config" and _grows(trial):
+                fault, words = (
+                    "scaling",
+                    f"in a long call {suspect.words}; in a short one it is not",
+                )
+            else:
+                words = suspect.words
+            evidence = (
+                f"this explains all {int(counted.sum())} angles seen at {p.size} positions, the "
+                f"claimed RoPE {int((right & tells).sum())} of {int(tells.sum())}"
+            )
+            return Cause(words, fault, evidence)
+    return None
+
+
+def _grows(trial: Trial) -> bool:
+    """Whether a short call is right, so that what is wrong depends on how long a call is."""
+    low, high = trial.claim.position_range
+    return _is_right(trial, standard_case(trial, [p for p in (0, 1, 5, 100) if low <= p <= high]))
+
+
+def _angles(
+    trial: Trial, surface: str = "apply", *, first: bool = True
+) -> tuple[npt.NDArray[Any], Complex]:
+    """Positions, and what (1, 0), or else (0, 1), in every pair becomes there."""
     spec, claim = trial.spec, trial.claim
     low, high = claim.position_range
-    chosen: list[float] = [p for p in (0, 3, 5) if low <= p <= high]
+    chosen: list[float] = [p for p in (3, 0, 5) if low <= p <= high]
     chosen += [p for p in all_positions(trial, limit=2**17) if p != 0]
     chosen += [p for p in (-1, -2, -7, -100) if p >= low]
     chosen += [0.5, 1.75, 10.25] if "real" in claim.position_kinds else []
     case = standard_case(trial, chosen)
     p = trial.positions(case)
-    y = trial.apply(angles_probe(trial, case), p)
-    first, second = pairs(trial, y, output=True)[:, 0, :, 0]
-    seen = (first + 1j * second) / float(spec.frequencies.amplitude)
-    if not seen.size:
+    amplitude = float(spec.frequencies.amplitude)
+    if surface == "theta":
+        theta = np.asarray(trial.host(trial.call("theta")), np.float64)
+        return p, np.asarray(np.exp(1j * spec.direction * p[:, None] * theta))
+    if surface == "table":
+        cos, sin = trial.call("table", trial.native_positions(p))
+        return p, (trial.host(cos) + 1j * np.asarray(trial.host(sin), np.float64)) / amplitude
+    x = angles_probe(trial, case)
+    if not first:
+        both = pair_channels(spec)
+        x[..., both[1]], x[..., both[0]] = x[..., both[0]].copy(), 0
+    y = trial.apply(x, p)
+    u, v = pairs(trial, y, output=True)[:, 0, :, 0]
+    return p, (u + 1j * v) / amplitude
+
+
+def _wrong_second_channel(trial: Trial) -> Cause | None:
+    """Whether (0, 1) is turned otherwise than (1, 0), which is turned rightly."""
+    p, seen = _angles(trial)
+    turn, tolerance = right_turn(p, trial.spec), _tolerance(trial, p, trial.spec.theta())
+    if not seen.size or not _agreement(seen, turn, tolerance)[0].all():
         return None
-    if _agrees(seen, _turn(p, spec), _tolerance(trial, p, spec.theta())):
+    p, seen = _angles(trial, first=False)
+    if _agreement(seen, 1j * turn, tolerance)[0].all():
         return None
-    for words, predicted, theta in _suspects(p, spec, seen):
-        fastest = np.maximum(np.abs(theta), spec.theta())
-        if predicted.shape == seen.shape and _agrees(
-            seen, predicted, _tolerance(trial, p, fastest)
-        ):
-            return words
-    return None
+    evidence = f"(1, 0) is turned rightly at {p.size} positions, (0, 1) is not"
+    if _agreement(seen, turn.imag + 1j * turn.real, tolerance)[0].all():
+        words = "the first component is u cos + v sin: its minus sign is missing"
+        return Cause(words, "sign", evidence)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = float(np.nanmedian(-seen.real / turn.imag))
+    if _agreement(seen, -factor * turn.imag + 1j * turn.real, tolerance)[0].all():
+        words = f"the first component is u cos - k v sin with k = {factor:.6g} instead of 1"
+        return Cause(words, "kernel-shape", evidence)
+    words = "the second channel of a pair enters otherwise than it must"
+    return Cause(words, "kernel-shape", evidence)
 
 
 def _tolerance(trial: Trial, p: npt.NDArray[Any], theta: Array) -> Array:
@@ -113,172 +254,139 @@ def _tolerance(trial: Trial, p: npt.NDArray[Any], theta: Array) -> Array:
     rule = trial.spec.frequencies
     spread = 4 * abs(np.log(float(rule.base))) if isinstance(rule, PowerLaw) else 0.0
     phase = (5 + spread) * np.abs(p)[:, None] * theta * unit_roundoff("float32")
-    return np.asarray(phase + 4 * unit_roundoff(trial.dtype) + 8 * unit_roundoff("float32"))
+    table = unit_roundoff("bfloat16") if trial.profile.name == "model-dtype-table" else 0.0
+    return np.asarray(phase + 4 * unit_roundoff(trial.dtype) + 8 * unit_roundoff("float32") + table)
 
 
-def _agrees(seen: Complex, predicted: Complex, tolerance: Array) -> bool:
-    """Whether they are the same wherever the tolerance lets anything be told."""
+def _agreement(
+    seen: Complex, predicted: Complex, tolerance: Array
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Where they are the same or nothing can be told, and where something can be told."""
     with np.errstate(invalid="ignore"):
         close = np.abs(seen - predicted) <= tolerance
     both_nan = np.isnan(seen) & np.isnan(predicted)
-    tells = tolerance < 1 / 8
-    return bool((close | both_nan)[tells].all())
+    tells = np.broadcast_to(tolerance < 1 / 8, seen.shape)
+    return close | both_nan | ~tells, tells
 
 
-def _turn(p: npt.NDArray[Any], spec: RopeSpec) -> Complex:
-    """cos + i sin of the right phases."""
-    cos, sin = cos_sin(p, spec, unit=True)
-    return cos + 1j * sin
-
-
-def _phases(phase: npt.NDArray[Any]) -> Complex:
-    """cos + i sin of given phases; NaN where a phase is."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.exp(1j * np.asarray(phase, dtype=np.float64)))
-
-
-Suspect = tuple[str, Complex, Array]
-
-
-def _suspects(p: npt.NDArray[Any], spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
-    """What is said of each suspect, what it would have shown, and its frequencies."""
-    theta = spec.direction * spec.theta()
-    for words, predicted in _misplaced(p, spec):
-        yield words, predicted, theta
-    for words, turn in _ladders(spec) if isinstance(spec.frequencies, PowerLaw) else ():
-        yield words, _phases(p[:, None] * turn), turn
-    yield from _fitted(p, spec, seen)
-
-
-def _misplaced(p: npt.NDArray[Any], spec: RopeSpec) -> Iterator[tuple[str, Complex]]:
-    """Right frequencies at wrong positions, or a wrong use of the right table."""
-    theta = spec.direction * spec.theta()
-    right = _turn(p, spec)
-    column = p[:, None].astype(np.float64)
-
-    yield "the sign of sin is flipped: pairs turn the wrong way", right.conj()
-    yield "cos and sin are exchanged", right.imag + 1j * right.real
-
-    for shift in (1, -1):
-        start = f"token 0 is rotated as position {shift}"
-        yield f"positions are off by one: {start}", _turn(p + shift, spec)
-    yield "positions are not used: tokens are numbered 0, 1, 2, ...", _turn(np.arange(p.size), spec)
-    yield "nothing is rotated", np.ones_like(right)
-    for short in ("bfloat16", "float16"):
-        with np.errstate(over="ignore"):
-            rounded = p.astype(data_type(short)).astype(np.float64)
-        yield (
-            f"positions are rounded to {short}, which does not hold every integer above "
-            f"{2 ** (8 if short == 'bfloat16' else 11)}",
-            _phases(rounded[:, None] * theta),
-        )
-    for length in (2**k for k in range(5, 18)):
-        yield f"positions wrap around at {length}", _turn(p % length, spec)
-        last = np.minimum(p, length - 1)
-        yield f"positions from {length} on are all taken for {length - 1}", _turn(last, spec)
-
-    for short in ("bfloat16", "float16"):
-        kind = data_type(short)
-        slow = theta.astype(kind).astype(np.float64)
-        yield f"the frequencies are rounded to {short}", _phases(column * slow)
-        table = right.real.astype(kind).astype(np.float64) + 1j * right.imag.astype(kind).astype(
-            np.float64
-        )
-        yield f"the table of cos and sin is rounded to {short}", table
-
-    if (p < 0).any():
-        yield "negative positions are taken for positive ones", _turn(np.abs(p), spec)
-        yield "negative positions are taken for 0", _turn(np.maximum(p, 0), spec)
-    if (p != np.floor(p)).any():
-        yield "positions are cut to whole numbers", _turn(np.trunc(p), spec)
-        yield "positions are rounded to whole numbers", _turn(np.round(p), spec)
-
-
-def _ladders(spec: RopeSpec) -> Iterator[tuple[str, Array]]:
-    """Frequencies by a wrong formula."""
-    assert isinstance(spec.frequencies, PowerLaw)
-    base, width = float(spec.frequencies.base), spec.rotary_dim
-    i = np.arange(width // 2)
-    theta = spec.direction * spec.theta()
-    exponents = {
-        f"2i/D with D = head_dim = {spec.head_dim}": 2 * i / spec.head_dim,
-        "2(i+1)/R, one step down the ladder": 2 * (i + 1) / width,
-        "(2i+1)/R": (2 * i + 1) / width,
-        "i/R": i / width,
-        "4i/R": 4 * i / width,
-        "2i/(R-1)": 2 * i / max(width - 1, 1),
-        "2i/(R-2)": 2 * i / max(width - 2, 1),
-    }
-    for formula, exponent in exponents.items():
-        words = f"the exponent of the base is {formula}, not 2i/R with R = {width}"
-        yield words, spec.direction * base**-exponent
-    yield "the phase is taken for degrees", theta * (np.pi / 180)
-    yield "the phase is taken for turns", theta * (2 * np.pi)
-    yield "the frequencies are in reverse order", theta[::-1]
-
-
-def _fitted(p: npt.NDArray[Any], spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
-    """Suspects with a number in them that is read off what was seen."""
-    if not np.isfinite(seen).any():
-        return
-    theta = spec.direction * spec.theta()
-    size = float(np.nanmedian(np.abs(seen)))
-    yield f"the result is {size:.6g} times too large", size * _turn(p, spec), theta
-    measured = _measured_frequencies(p, seen)
-    if measured is None or not (measured != 0).all():
-        return
-    pairs_ = np.arange(spec.rotary_dim // 2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factor = float(np.median(measured / theta))
-        logs = -np.log(np.abs(measured[1:])) * spec.rotary_dim / (2 * pairs_[1:])
-    words = f"all frequencies are {factor:.6g} times too large"
-    yield words, _phases(p[:, None] * theta * factor), theta * factor
-    if isinstance(spec.frequencies, PowerLaw) and logs.size:
-        base, own = float(np.exp(np.median(logs))), float(spec.frequencies.base)
-        ladder = spec.direction * base ** (-2 * pairs_ / spec.rotary_dim)
-        yield f"the base is {base:.7g}, claimed {own:.7g}", _phases(p[:, None] * ladder), ladder
-
-
-def _measured_frequencies(p: npt.NDArray[Any], seen: Complex) -> Array | None:
-    """theta_i read off the angles at 1, 2, 4, ...: each doubling gives one more bit."""
-    at = {int(position): n for n, position in enumerate(p.tolist())}
-    if 1 not in at:
-        return None
-    angle = np.angle(seen)
-    theta = angle[at[1]]
-    if not np.isfinite(theta).all():
-        return None
-    for position in (2**k for k in range(1, 13)):
-        if position in at and np.isfinite(angle[at[position]]).all():
-            whole = np.round((position * theta - angle[at[position]]) / (2 * np.pi))
-            theta = (angle[at[position]] + 2 * np.pi * whole) / position
-    return np.asarray(theta)
-
-
-def _wrong_axes(trial: Trial) -> str | None:
+def _wrong_axes(trial: Trial) -> Cause | None:
     """Whether an axis is taken for another, or one row or head stands for all."""
     case = Case(2, 4, 3, (3, 1, 0, 2), seed=5)
     if trial.cut(case) != case or not {"t", "bt"} & set(trial.claim.position_forms):
+        return None
+    if not case.inside(trial.claim):
         return None
     x, p = trial.x(case), trial.positions(case)
     y = np.asarray(trial.apply(x, p), np.float64)
     own = np.asarray(x, np.float64)
     rows = np.broadcast_to(own[:1], own.shape)
     heads = np.broadcast_to(own[:, :, :1], own.shape)
-    suspects = {
+    suspected: dict[str, tuple[Array, str, npt.NDArray[Any]]] = {
         "the head axis is taken for the token axis": (own, "bhtd", p[:3]),
+        "the head axis counts as positions: phase = h theta": (own, "bhtd", np.arange(3)),
         "the batch axis is taken for the token axis": (own, "tbhd", p[:2]),
+        "the batch axis counts as positions: phase = b theta": (own, "tbhd", np.arange(2)),
         "every batch row gets the data of row 0": (rows, "bthd", p),
         "every head gets the data of head 0": (heads, "bthd", p),
     }
+    evidence = "explains 2 rows of 4 tokens with 3 heads"
     if "bt" in trial.claim.position_forms:
         each = np.stack([p, p[::-1]])
         y_each = np.asarray(trial.apply(x, each), np.float64)
         first = apply_rope(own, p, trial.spec, axes="bthd")
-        if np.abs(y_each - first).max() <= 64 * unit_roundoff(trial.dtype):
-            return "every batch row gets the positions of row 0"
-    for words, (data, axes, positions) in suspects.items():
-        want = apply_rope(data, positions, trial.spec, axes=axes)
-        if np.abs(y - want).max() <= 64 * unit_roundoff(trial.dtype):
-            return words
+        last = apply_rope(own, each[-1], trial.spec, axes="bthd")
+        for which, want in ((0, first), (1, last)):
+            if np.abs(y_each - want).max() <= 64 * unit_roundoff(trial.dtype):
+                words = f"every batch row gets the positions of row {which}"
+                return Cause(words, "broadcast", evidence)
+    head, row = np.arange(3), np.arange(2)
+    added = {
+        "the head's number is added to the position": p[None, :, None] + head[None, None, :],
+        "the row's number is added to the position": p[None, :, None] + row[:, None, None],
+        "positions count on from row to row": p[None, :, None] + 4 * row[:, None, None],
+    }
+    near = 64 * unit_roundoff(trial.dtype)
+    for words, (data, axes, positions) in suspected.items():
+        if np.abs(y - apply_rope(data, positions, trial.spec, axes=axes)).max() <= near:
+            return Cause(words, "broadcast", evidence)
+    for words, place in added.items():
+        want = _at_each(own, np.broadcast_to(place, own.shape[:3]), trial.spec)
+        if np.abs(y - want).max() <= near:
+            return Cause(words, "broadcast", evidence)
+    return None
+
+
+def _at_each(x: Array, positions: npt.NDArray[Any], spec: RopeSpec) -> Array:
+    """Rotate every (row, token, head) at a position of its own."""
+    flat = apply_rope(x.reshape(-1, x.shape[-1]), positions.ravel(), spec, axes="td")
+    return flat.reshape(x.shape)
+
+
+def _wrong_size(trial: Trial, case: Case) -> Cause | None:
+    """Whether the same input with smaller numbers is right."""
+    if case.values not in ("large", "normal", "small"):
+        return None
+    if _is_right(trial, case) or not _is_right(trial, replace(case, values="one-hot", seed=1)):
+        return None
+    small = case.values == "large" and _is_right(trial, replace(case, values="normal"))
+    if not small and not _is_right(trial, replace(case, values="small")):
+        return None
+    words = "large numbers in x are clipped or overflow on the way"
+    return Cause(words, "dtype", "the same input with smaller numbers is right")
+
+
+def _wrong_together(trial: Trial, case: Case) -> Cause | None:
+    """Whether each token of each head and row is right by itself."""
+    case = trial.cut(case)
+    if case.rows or case.batch * case.heads * case.tokens == 1 or _is_right(trial, case):
+        return None
+    shape = f"{case.batch} rows, {case.tokens} tokens and {case.heads} heads"
+    for words, alone in (
+        ("one row", replace(case, batch=1)),
+        ("one head", replace(case, heads=1)),
+        ("contiguous data", replace(case, strided=False)),
+    ):
+        if alone != case and _is_right(trial, alone):
+            text = f"wrong for {shape}, right for {words} of them: a stride or an edge of a kernel"
+            return Cause(text, "kernel-shape", f"the same tokens with {words} are right")
+    singles = [
+        replace(case, batch=1, heads=1, tokens=1, positions=(p,)) for p in case.positions[:64]
+    ]
+    if all(each.inside(trial.claim) for each in singles):
+        if all(_is_right(trial, each) for each in singles):
+            text = f"wrong for {shape}, right for each token alone: a stride or an edge of a kernel"
+            return Cause(text, "kernel-shape", f"{len(singles)} of its tokens are right alone")
+    return None
+
+
+def _wrong_from_somewhere(trial: Trial) -> Cause | None:
+    """Whether positions are right up to one, or the error grows with the phase."""
+    p, seen = _angles(trial)
+    if not seen.size or (p < 0).all():
+        return None
+    right = right_turn(p, trial.spec)
+    close, _ = _agreement(seen, right, _tolerance(trial, p, trial.spec.theta()))
+    good = np.asarray(close.all(axis=1))
+    if good.all():
+        return None
+    order = np.argsort(np.abs(p), kind="stable")
+    bad_from = int(np.flatnonzero(~good[order])[0])
+    first_bad = np.abs(p[order][bad_from])
+    phase = np.abs(p)[:, None] * trial.spec.theta()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        part = np.abs(seen - right) / phase
+    worst = float(np.nanmax(np.where(phase >= 1, part, 0))) if (phase >= 1).any() else np.inf
+    near = np.abs(p) <= _SHORT
+    if np.isfinite(seen).all() and worst < 2**-8 and good[near].all():
+        words = f"the phase is off by up to {worst:.2g} of itself: too few digits in its making"
+        return Cause(
+            words, "angle-precision", f"the error grows with the phase at {p.size} positions"
+        )
+    if (p[~good] < 0).all():
+        words = "positions from 0 on are right, negative ones are not"
+        return Cause(words, "position", f"{int((~good).sum())} negative positions are wrong")
+    if bad_from and not good[order][bad_from:].any():
+        fault: Fault = "cache" if first_bad >= _SHORT else "position"
+        words = f"positions are right below {first_bad:g} and wrong from there on"
+        return Cause(words, fault, f"of {p.size} positions all {bad_from} below it are right")
     return None

@@ -296,25 +296,30 @@ class Trial:
         if result is None:
             raise CheckFailure(
                 "returned None; it must return the rotated array, or claim to work in place "
-                "(rope_conformance.claims(in_place=True))"
+                "(rope_conformance.claims(in_place=True))",
+                fault="dtype",
             )
         if not own.owns(result):
             raise CheckFailure(
                 f"returned {type(result).__module__}.{type(result).__name__}, not an array of the "
-                f"type it was given ({type(native).__module__}.{type(native).__name__})"
+                f"type it was given ({type(native).__module__}.{type(native).__name__})",
+                fault="dtype",
             )
         if tuple(result.shape) != tuple(native.shape):
             raise CheckFailure(
                 f"returned shape {tuple(result.shape)} for x of shape {tuple(native.shape)} "
-                f"(axes {self.claim.axes!r})"
+                f"(axes {self.claim.axes!r})",
+                fault="kernel-shape",
             )
         if own.dtype(result) != own.dtype(native):
             raise CheckFailure(
-                f"returned dtype {own.dtype(result)} for x of dtype {own.dtype(native)}"
+                f"returned dtype {own.dtype(result)} for x of dtype {own.dtype(native)}",
+                fault="dtype",
             )
         if own.device(result) != own.device(native):
             raise CheckFailure(
-                f"returned an array on {own.device(result)} for x on {own.device(native)}"
+                f"returned an array on {own.device(result)} for x on {own.device(native)}",
+                fault="dtype",
             )
         self.last_result = result
         host = own.host(result)

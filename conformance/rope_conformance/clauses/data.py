@@ -141,7 +141,9 @@ def determinism(trial: Trial, case: Case) -> None:
     trial.apply(-x, positions)
     kept_result = trial.from_claimed_axes(trial.namespace.host(kept_result), x.shape)
     if not same_numbers(first, kept_result).all():
-        raise CheckFailure("a result changed when the next call was made: its memory is reused")
+        raise CheckFailure(
+            "a result changed when the next call was made: its memory is reused", fault="aliasing"
+        )
     again = trial.apply(x, positions)
     if not same_numbers(first, again).all():
         raise CheckFailure("the same call gave other numbers the third time")

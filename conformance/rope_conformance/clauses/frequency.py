@@ -17,7 +17,7 @@ from rope_conformance.clauses._common import (
 from rope_conformance.implementation import Unsupported
 from rope_conformance.inputs import Case, cases, positions_within
 from rope_conformance.registry import Clause
-from rope_conformance.trial import CheckFailure, Trial
+from rope_conformance.trial import CheckFailure, TargetRaised, Trial
 from rope_ref import PowerLaw, RopeSpec
 
 LADDER = Clause(
@@ -187,6 +187,7 @@ def rows(trial: Trial, case: Case) -> None:
     oracle(trial, case, "wrong where each row has positions of its own")
 
 
+_NEW_WIDTH = 22  # no clause rotates so many channels
 _WIDTHS = ((6, 6), (48, 48), (80, 80), (96, 96), (64, 32), (80, 20), (128, 32))
 
 
@@ -243,7 +244,21 @@ def bases(trial: Trial, case: Case) -> None:
     assert isinstance(own, PowerLaw)
     for base in (own.base * 50, own.base, own.base * 2):
         spec = replace(trial.spec, frequencies=PowerLaw(base))
-        _other(trial, spec, case, f"wrong at base {float(base):g}, made after other bases")
+        try:
+            _other(trial, spec, case, f"wrong at base {float(base):g}, made after other bases")
+        except CheckFailure as failure:
+            failure.fault = "cache" if _right_at_new_width(trial, float(own.base * 50)) else "config"
+            raise
+
+
+def _right_at_new_width(trial: Trial, base: float) -> bool:
+    """Whether a base is used at a width that nothing was made for yet: then one was kept."""
+    spec = RopeSpec(_NEW_WIDTH, layout=trial.spec.layout, frequencies=PowerLaw(base))
+    try:
+        _other(trial, spec, Case(1, 4, 1, (1, 2, 3, 100)), "")
+    except (CheckFailure, TargetRaised):
+        return False
+    return True
 
 
 @THETA.check(

@@ -50,7 +50,7 @@ NAN = Clause(
     sentence="A NaN reaches no other token, head or batch row.",
     formula=r"x_{b,t,h} \text{ NaN} \;\Rightarrow\; y_{b',t',h'} \text{ as before}",
     reference="rope_ref.rotation:apply_rope",
-    fault="broadcast",
+    fault="kernel-shape",
     surface=EITHER,
 )
 
