@@ -65,9 +65,9 @@ def likely_cause(trial: Trial, case: Input, surface: str) -> Cause | None:
         return _first([lambda: _wrong_numbers(probe, surface)])
     searches: list[Callable[[], Cause | None]] = [
         lambda: _wrong_pairs(probe),
+        lambda: _wrong_axes(probe),
         lambda: _wrong_numbers(probe),
         lambda: _wrong_second_channel(probe),
-        lambda: _wrong_axes(probe),
     ]
     if isinstance(case, Case):
         own = case
@@ -338,16 +338,23 @@ def _wrong_size(trial: Trial, case: Case) -> Cause | None:
 def _wrong_together(trial: Trial, case: Case) -> Cause | None:
     """Whether each token of each head and row is right by itself."""
     case = trial.cut(case)
-    if case.rows or case.batch * case.heads * case.tokens == 1 or _is_right(trial, case):
+    if case.rows or _is_right(trial, case):
         return None
     shape = f"{case.batch} rows, {case.tokens} tokens and {case.heads} heads"
-    for words, alone in (
-        ("one row", replace(case, batch=1)),
-        ("one head", replace(case, heads=1)),
-        ("contiguous data", replace(case, strided=False)),
-    ):
-        if alone != case and _is_right(trial, alone):
-            text = f"wrong for {shape}, right for {words} of them: a stride or an edge of a kernel"
+    others = {
+        "one row": replace(case, batch=1),
+        "one head": replace(case, heads=1),
+        "contiguous data": replace(case, strided=False),
+        "one row more": replace(case, batch=case.batch + 1),
+        "one head more": replace(case, heads=case.heads + 1),
+        "one token more": replace(
+            case, tokens=case.tokens + 1, positions=(*case.positions, *case.positions[-1:])
+        ),
+    }
+    for words, other in others.items():
+        other = trial.cut(other)
+        if other != case and other.inside(trial.claim) and _is_right(trial, other):
+            text = f"wrong for {shape}, right for {words}: a stride or an edge of a kernel"
             return Cause(text, "kernel-shape", f"the same tokens with {words} are right")
     singles = [
         replace(case, batch=1, heads=1, tokens=1, positions=(p,)) for p in case.positions[:64]

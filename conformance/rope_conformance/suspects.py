@@ -244,8 +244,10 @@ def _fitted(p: Array, spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = float(np.median(measured / theta))
         logs = -np.log(np.abs(measured[1:])) * spec.rotary_dim / (2 * pairs_[1:])
-    words = f"all frequencies are {factor:.6g} times too large"
-    yield Suspect("scaling", words, _phases(p[:, None] * theta * factor), theta * factor)
+    # So near to 1 it is no scaling rule but a rounded number.
+    fault: Fault = "angle-precision" if abs(factor - 1) < 2**-7 else "scaling"
+    words = f"all frequencies are {factor:.9g} times too large"
+    yield Suspect(fault, words, _phases(p[:, None] * theta * factor), theta * factor)
     if isinstance(spec.frequencies, PowerLaw) and logs.size:
         base, own = float(np.exp(np.median(logs))), float(spec.frequencies.base)
         ladder = spec.direction * base ** (-2 * pairs_ / spec.rotary_dim)
