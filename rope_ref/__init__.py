@@ -2,13 +2,21 @@
 
 Read in this order: `spec` says what a RoPE is, `frequencies` how fast each pair
 turns, `turns` and `sincos` turn positions into a table, `rotation` applies it, and
-`attention` shows what it is for.
+`attention` shows what it is for. `positions` says where each token stands, `weights`
+takes a model from one layout to the other.
 """
 
 from rope_ref import errors
 from rope_ref.attention import attention_logits, relative_logit
 from rope_ref.errors import RopeError
 from rope_ref.frequencies import FrequencyRule, Given, PowerLaw
+from rope_ref.positions import (
+    context_parallel_positions,
+    context_parallel_tokens,
+    decoding_positions,
+    packed_positions,
+    padded_positions,
+)
 from rope_ref.rotation import (
     apply_cos_sin,
     apply_rope,
@@ -21,6 +29,7 @@ from rope_ref.rotation import (
 )
 from rope_ref.sincos import cos_sin, cos_sin_parts
 from rope_ref.spec import RopeSpec
+from rope_ref.weights import channel_order, convert_weights
 
 __all__ = [
     "FrequencyRule",
@@ -33,10 +42,17 @@ __all__ = [
     "apply_rope_complex",
     "apply_rope_parts",
     "attention_logits",
+    "channel_order",
+    "context_parallel_positions",
+    "context_parallel_tokens",
+    "convert_weights",
     "cos_sin",
     "cos_sin_parts",
+    "decoding_positions",
     "errors",
     "invert_rope",
+    "packed_positions",
+    "padded_positions",
     "pair_channels",
     "relative_logit",
     "rotation_matrix",

@@ -6,23 +6,31 @@ restates the call, names the argument, says what was expected and what to try.
 
 __all__ = [
     "AxesError",
+    "ChunkError",
+    "CountError",
+    "CountTypeError",
     "DtypeError",
     "FrequencyCountError",
     "FrequencyValueError",
     "HeadDimError",
     "HeadGroupError",
     "LayoutError",
+    "MaskError",
     "NonFinitePositionError",
     "OddRotaryDimError",
+    "OrderError",
     "PairAxesError",
     "PositionDtypeError",
     "PositionRangeError",
     "PositionShapeError",
+    "RankError",
     "RopeError",
     "RotaryDimRangeError",
     "ShapeError",
     "SpecError",
     "TableShapeError",
+    "WeightKindError",
+    "WeightShapeError",
 ]
 
 
@@ -96,3 +104,35 @@ class NonFinitePositionError(RopeError, ValueError):
 
 class PositionRangeError(RopeError, OverflowError, ValueError):
     """A position lies at or beyond 2**53, where float64 no longer holds every integer."""
+
+
+class CountTypeError(RopeError, TypeError):
+    """A number of tokens, heads or ranks is not an integer."""
+
+
+class CountError(RopeError, ValueError):
+    """A number of tokens, heads or ranks is too small, or there is not one for each."""
+
+
+class MaskError(RopeError, ValueError):
+    """A padding mask is not an array of zeros and ones."""
+
+
+class RankError(RopeError, ValueError):
+    """There is no rank of this number."""
+
+
+class OrderError(RopeError, ValueError):
+    """Chunks are wanted in an order that does not exist."""
+
+
+class ChunkError(RopeError, ValueError):
+    """A document cannot be cut into chunks of equal length."""
+
+
+class WeightKindError(RopeError, ValueError):
+    """Weights are of a kind that has no layout."""
+
+
+class WeightShapeError(RopeError, ValueError):
+    """Weights do not have one row for each channel of each head."""
