@@ -1,0 +1,104 @@
+"""The objects that keep a cache: what they offer, and for which specs they are made."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from rope_conformance.implementation import TargetError, Unsupported
+from rope_conformance.inputs import Case
+from rope_conformance.trial import CheckFailure, TargetRaised, Trial
+from rope_ref import Given, PowerLaw, RopeSpec
+
+__all__ = ["begin", "offers", "trial_on"]
+
+# YaRN's amplitude at factor 4, as published models have it.
+_AMPLITUDE = 1.1386294361119891
+
+
+def begin(trial: Trial) -> Any:
+    """Begin a request and return the object that has its methods."""
+    started = trial.call("decode")
+    request = trial.implementation.made if started is None else started
+    missing = [n for n in ("prefill", "step") if not callable(getattr(request, n, None))]
+    if missing:
+        raise CheckFailure(
+            f"start() returned an object of type {type(request).__name__} without {missing[0]}(): "
+            "it must return None, or a session with prefill() and step()"
+        )
+    return request
+
+
+def offers(trial: Trial) -> set[str]:
+    """What an object, or the session that it returns, can do beside."""
+    found: set[str] = set()
+    with contextlib.suppress(CheckFailure, TargetRaised):
+        one, other = begin(trial), begin(trial)
+        found = {n for n in ("keys", "evict", "shift") if callable(getattr(one, n, None))}
+        found |= {"sessions"} if one is not other else set()
+        rows = "b" in trial.claim.axes
+        found |= {"lengths"} if rows and _takes_lengths(one.prefill) else set()
+    return found
+
+
+def _takes_lengths(prefill: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(prefill).bind(None, lengths=None)
+    except TypeError:
+        return False
+    except ValueError:  # no signature to look at
+        return True
+    return True
+
+
+def trial_on(trial: Trial, on: str) -> Trial | None:
+    """A trial of the object that a session asks for; None where there is none."""
+    implementation = trial.implementation
+    if on == "used" or (on == "new" and not implementation.is_factory):
+        return trial
+    spec = _other_spec(trial.spec, on)
+    if spec is None or not implementation.is_factory:
+        return None
+    try:
+        other = implementation.remade(spec)
+    except (TargetError, Unsupported) as reason:
+        if on == "new":
+            raise TargetRaised(reason) from reason
+        trial.notes.append(f"{on}: {reason}")
+        return None
+    made = Trial(other, trial.dtype, trial.profile, device=trial.device)
+    if on == "new":
+        made.meter = trial.meter
+        return made
+    # Where it is wrong without a cache, or raises, that is for others to say.
+    if not _rotates_rightly(made):
+        trial.notes.append(f"{on}: apply_rope is not right there, so no cache was judged")
+        return None
+    return Trial(other, trial.dtype, trial.profile, device=trial.device)
+
+
+def _rotates_rightly(trial: Trial) -> bool:
+    """Whether a few tokens come out right that are no part of a request."""
+    case = Case(1, 8, 1, range(8))
+    x, positions = trial.x(case), trial.positions(case)
+    try:
+        judgement = trial.judge(trial.apply(x, positions), x, positions)
+    except (CheckFailure, TargetRaised):
+        return False
+    return bool((judgement.ratio <= 1).all())
+
+
+def _other_spec(spec: RopeSpec, on: str) -> RopeSpec | None:
+    """The spec that an object is made for."""
+    if on == "amplified":
+        plain = spec.frequencies.amplitude == 1
+        given = Given(spec.theta().tolist(), amplitude=_AMPLITUDE)
+        return replace(spec, frequencies=given) if plain else None
+    if on == "narrow":
+        width = spec.rotary_dim // 4 * 2
+        plain = isinstance(spec.frequencies, PowerLaw)
+        return replace(spec, rotary_dim=width) if plain and width else None
+    return spec

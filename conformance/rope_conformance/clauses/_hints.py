@@ -1,0 +1,93 @@
+"""Says in words what became of a token that came out wrong: hints, no verdicts."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_conformance.accuracy import Judgement, judge
+from rope_conformance.clauses._common import pairs
+from rope_conformance.faults import Fault
+from rope_conformance.inputs import data_type
+from rope_conformance.trial import Trial
+
+__all__ = ["Instead", "instead"]
+
+Array = npt.NDArray[Any]
+
+_ROUNDINGS = 4  # a token that was rotated again may be off by a few bounds
+
+
+@dataclass(frozen=True)
+class Instead:
+    """What came out instead, in words; at which position; the class of the fault if clear."""
+
+    words: str
+    position: int | None = None
+    fault: Fault | None = None
+
+
+def instead(trial: Trial, x: Array, y: Array, position: int) -> Instead:
+    """Say what became of a token.
+
+    Parameters
+    ----------
+    trial
+        Of the check that failed.
+    x, y
+        The token given and returned, (H, D).
+    position
+        Where it stands.
+    """
+    got = pairs(trial, y, output=True)
+    if not got.any():
+        return Instead("comes out as zeros", fault="cache")
+    for other in _likely(position):
+        if _stands_at(trial, x, y, other):
+            words = f"comes out as at position {other}, not {position}"
+            for narrow in ("bfloat16", "float16"):
+                if other == float(np.float32(position).astype(data_type(narrow))):
+                    return Instead(f"{words}, its {narrow}", other, "angle-precision")
+            return Instead(words, other, "position" if other < 0 else None)
+    want = pairs(trial, _at(trial, x, y, position).want[0, 0], output=True)
+    factor = float((got * want).sum() / (want**2).sum())
+    if factor > 0 and _stands_at(trial, x, (y / factor).astype(y.dtype), position):
+        return Instead(f"comes out {factor:.4g} times as long as it should", fault="scaling")
+    if _nearly_there(trial, got, want, position):
+        words = "is turned by phases that are off by less than 1 %, as if something was rounded"
+        return Instead(words, fault="angle-precision")
+    return Instead("comes out wrong")
+
+
+def _nearly_there(trial: Trial, got: Array, want: Array, position: int) -> bool:
+    """Whether each phase is off by a small part of itself, as a rounded frequency has it."""
+    turned = (got[0] + 1j * got[1]) * (want[0] - 1j * want[1])
+    phase = np.abs(position * trial.spec.theta())
+    off = np.abs(np.angle(turned))
+    tells = phase < 100
+    return bool(phase.max() > 100 and tells.any() and (off <= 0.01 * phase)[:, tells].all())
+
+
+def _at(trial: Trial, x: Array, y: Array, position: int) -> Judgement:
+    """One token judged at a position."""
+    where = np.array([position])
+    return judge(y[None, None], x[None, None], where, trial.spec, trial.dtype, trial.profile)
+
+
+def _stands_at(trial: Trial, x: Array, y: Array, position: int) -> bool:
+    """Whether a token is rotated as at a position."""
+    judgement = _at(trial, x, y, position)
+    return bool(judgement.decisive.any() and (judgement.ratio <= _ROUNDINGS).all())
+
+
+def _likely(position: int) -> Iterator[int]:
+    """Where a token may have been put by mistake, the likeliest first."""
+    near = (position + d for d in (-1, 1, -2, 2, -3, 3, -4, 4))
+    tables = (size for k in range(5, 17) for size in (position % 2**k, 2**k - 1, 2**k))
+    widths = (position - 2**8, position - 2**16)
+    return itertools.chain(near, (0, 2 * position, -position), range(64), tables, widths)
