@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
 from rope_conformance.faults import Fault
 
-__all__ = ["Fact", "Failure", "Report", "Result", "Verdict"]
+__all__ = [
+    "Fact",
+    "Failure",
+    "Report",
+    "ReportError",
+    "Result",
+    "Verdict",
+    "cause_in_words",
+    "plain",
+]
 
 SCHEMA = "rope-ref-report-2"
 
-Verdict = Literal["passed", "failed", "error", "not claimed", "unsupported", "not run"]
+Verdict = Literal["passed", "failed", "error", "not claimed", "unsupported", "not run", "waived"]
+
+
+class ReportError(ValueError):
+    """Data that is no report of this version."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +60,14 @@ class Failure:
     evidence: str | None = None
     reproduce: str | None = None
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Failure:
+        """The failure that plain data describes."""
+        spot = data["spot"]
+        if spot is not None:
+            spot = spot | {key: float(spot[key]) for key in ("got", "want", "ratio")}
+        return cls(**{**data, "spot": spot})
+
 
 @dataclass(frozen=True)
 class Result:
@@ -56,16 +78,18 @@ class Result:
     clause, sentence, dtype
         What was judged.
     verdict
-        ``passed``, ``failed`` (the clause is broken), ``error`` (the implementation
-        raised), ``not claimed``, ``unsupported`` or ``not run``.
+        ``passed``, ``failed`` (the clause is broken, or a waiver is not needed), ``error``
+        (the implementation raised), ``not claimed``, ``unsupported``, ``not run`` or
+        ``waived`` (broken, or raised, and forgiven for a while).
     reason
-        Why it was not claimed, not supported or not run; empty otherwise.
+        Why it was not claimed, not supported, not run or waived, or that its waiver is not
+        needed; empty otherwise.
     inputs, calls
         How many inputs the check saw, and how often it called the implementation.
     samples, decisive
         How many pairs it compared, and how many of them could tell right from wrong.
     failure
-        For ``failed`` and ``error``.
+        For ``failed``, ``error`` and ``waived``; None where only its waiver is wrong.
     """
 
     clause: str
@@ -81,6 +105,12 @@ class Result:
     failure: Failure | None = None
     seconds: float = 0.0
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Result:
+        """The result that plain data describes."""
+        failure = data["failure"] and Failure.from_dict(data["failure"])
+        return cls(**{**data, "notes": tuple(data["notes"]), "failure": failure})
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -89,6 +119,11 @@ class Fact:
     what: str
     text: str
     warn: bool = False
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Fact:
+        """The fact that plain data describes."""
+        return cls(**data)
 
 
 @dataclass
@@ -103,7 +138,7 @@ class Report:
         What was found beside the claims.
     passed
         Whether the implementation is conformant: every clause its claims open ran with
-        enough evidence, and none failed.
+        enough evidence, and none failed but those that are waived.
     """
 
     target: str
@@ -127,8 +162,13 @@ class Report:
 
     @property
     def findings(self) -> list[Result]:
-        """The clauses that failed or raised."""
+        """The clauses that failed or raised, without those that are waived."""
         return [r for r in self.results if r.verdict in ("failed", "error")]
+
+    @property
+    def waived(self) -> list[Result]:
+        """The clauses that failed or raised and are forgiven for a while."""
+        return [r for r in self.results if r.verdict == "waived"]
 
     @property
     def doubts(self) -> list[str]:
@@ -145,7 +185,7 @@ class Report:
             doubts.append("the implementation was never called")
         elif self.distinct_outputs < 2:
             doubts.append("the implementation's output never changed")
-        if not any(r.verdict == "passed" for r in self.results):
+        if not any(r.verdict in ("passed", "waived") for r in self.results):
             doubts.append("no clause passed")
         return doubts
 
@@ -170,14 +210,30 @@ class Report:
         """How many clauses got each verdict."""
         found = Counter(r.verdict for r in self.results)
         order: tuple[Verdict, ...] = (
-            "passed", "failed", "error", "not run", "unsupported", "not claimed",
+            "passed", "failed", "error", "waived", "not run", "unsupported", "not claimed",
         )  # fmt: skip
         return {verdict: found.get(verdict, 0) for verdict in order}
+
+    @property
+    def checks(self) -> int:
+        """How many checks ran to a verdict on the implementation."""
+        judged = [r for r in self.results if r.verdict in ("passed", "failed", "error", "waived")]
+        return sum(r.inputs > 0 or r.failure is not None for r in judged)
 
     @property
     def inputs(self) -> int:
         """How many inputs were tried, over all checks."""
         return sum(r.inputs for r in self.results)
+
+    @property
+    def samples(self) -> int:
+        """How many pairs were compared with the truth, over all checks."""
+        return sum(r.samples for r in self.results)
+
+    @property
+    def not_decisive(self) -> int:
+        """How many of the pairs could not tell right from wrong."""
+        return self.samples - sum(r.decisive for r in self.results)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data, by the JSON Schema that ships with the package."""
@@ -187,23 +243,54 @@ class Report:
             "fault": self.fault,
             "doubts": self.doubts,
             "counts": self.counts(),
+            "checks": self.checks,
             "inputs": self.inputs,
+            "samples": self.samples,
+            "not_decisive": self.not_decisive,
             **asdict(self),
         }
-        plain: dict[str, Any] = _plain(data)
-        return plain
+        found: dict[str, Any] = plain(data)
+        return found
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The report as JSON text."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Report:
+        """The report that plain data describes: the inverse of `to_dict`.
 
-def _plain(value: Any) -> Any:
-    """Plain data for JSON: tuples as lists, infinities and NaN as strings."""
+        Raises
+        ------
+        ReportError
+            If the data is of another version of the schema, or lacks a field.
+        """
+        if data.get("schema") != SCHEMA:
+            raise ReportError(f"the data is {data.get('schema')!r}, not {SCHEMA!r}")
+        try:
+            own = {each.name: data[each.name] for each in fields(cls)}
+            own["results"] = [Result.from_dict(each) for each in data["results"]]
+            own["facts"] = [Fact.from_dict(each) for each in data["facts"]]
+            own["largest_ratio"] = float(data["largest_ratio"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ReportError(f"the data is no report: {type(error).__name__}: {error}") from None
+        return cls(**own)
+
+
+def cause_in_words(failure: Failure) -> str:
+    """The likely cause of a failure, and what speaks for it; empty where none was found."""
+    cause = failure.cause or ""
+    return f"{cause} ({failure.evidence})" if cause and failure.evidence else cause
+
+
+def plain(value: Any) -> Any:
+    """Plain data for JSON: dataclasses as tables, tuples as lists, infinities and NaN as texts."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
     if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
+        return [plain(v) for v in value]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return str(value)
     return value

@@ -22,8 +22,9 @@ from rich.table import Table
 from rich.text import Text
 
 from rope_conformance.accuracy import profile_named
-from rope_conformance.options import Settled, claim_in_words, spec_in_words
-from rope_conformance.report import Fact, Failure, Report, Result, Verdict
+from rope_conformance.isolation import Told
+from rope_conformance.options import Settled, claim_in_words
+from rope_conformance.report import Fact, Failure, Report, Result, Verdict, cause_in_words
 from rope_conformance.trial import Spot, default_profile
 
 __all__ = ["Screen", "show_names"]
@@ -32,6 +33,7 @@ _STYLES: dict[Verdict, str] = {
     "passed": "green",
     "failed": "bold red",
     "error": "bold red",
+    "waived": "yellow",
     "not run": "yellow",
     "unsupported": "dim",
     "not claimed": "dim",
@@ -61,10 +63,13 @@ class Screen:
         self._several = False
         self._dtype = ""
         self._found: tuple[Fact, ...] = ()
-        self._told: dict[tuple[str, str | None], str] = {}
+        self._told: dict[tuple[str, str, str | None], str] = {}
+        self._causes: dict[str, str] = {}
 
     @contextlib.contextmanager
-    def running(self, target: str, settled: Settled, clauses: Sequence[str]) -> Iterator[None]:
+    def running(
+        self, target: str, settled: Settled | Told, clauses: Sequence[str]
+    ) -> Iterator[None]:
         """Show what will be judged, and progress as long as the context lasts."""
         if self.quiet:
             yield
@@ -102,7 +107,9 @@ class Screen:
         self._print(_row(result))
         for note in result.notes:
             self._print(_indented(Text(note, style="dim")))
-        if result.failure is not None:
+        if result.verdict == "waived" and result.failure is not None:
+            self._brief(result, result.failure)
+        elif result.failure is not None:
             self._failure(result, result.failure)
         self._left = self._left[1:]
         self._progress.update(
@@ -125,12 +132,12 @@ class Screen:
         verdict = _verdict(report, reasons=self.quiet, partial=self.partial)
         self._print(verdict, soft_wrap=True)
 
-    def _header(self, target: str, settled: Settled) -> None:
+    def _header(self, target: str, settled: Settled | Told) -> None:
         claim = settled.claim
         profiles = dict.fromkeys(default_profile(claim, dtype) for dtype in claim.dtypes)
         rows = [
             ("target", target),
-            ("judged as", spec_in_words(settled.spec)),
+            ("judged as", settled.judged_as),
             ("claims", claim_in_words(claim)),
             *(("accuracy", f"{each.name}: {each.sentence}") for each in profiles),
             *(("by trying", f"{fact.what}: {fact.text}") for fact in settled.facts),
@@ -144,17 +151,14 @@ class Screen:
     def _failure(self, result: Result, failure: Failure) -> None:
         """The first in full; what repeats one already shown in a few words."""
         what = _without_spot(failure)
-        key = (what, failure.cause)
+        key = (what, failure.fault, failure.cause)
         if key in self._told:
-            self._print(_indented(Text(f"the same as {self._told[key]}")))
+            self._print(_indented(Text(f"class: {failure.fault}, the same as {self._told[key]}")))
             return
         first = not self._told
         self._told[key] = result.clause
         if not first:
-            lines = [Text(failure.message)]
-            if failure.cause and failure.cause not in {cause for _, cause in list(self._told)[:-1]}:
-                lines.append(Text(f"likely cause: {failure.cause}", style="yellow"))
-            self._print(_indented(Group(*lines)))
+            self._brief(result, failure)
             return
         rows: list[tuple[str, Text]] = [("found", Text(what, style="bold"))]
         if failure.spot is not None:
@@ -169,8 +173,10 @@ class Screen:
                 ("want", Text(f"{spot['want']:.9g}", style="green")),
                 ("error", Text(f"{_times(spot['ratio'])} the bound")),
             ]  # fmt: skip
+        rows.append(("class", Text(failure.fault, style="yellow")))
         if failure.cause:
-            rows.append(("likely cause", Text(failure.cause, style="yellow")))
+            self._causes[failure.cause] = result.clause
+            rows.append(("likely cause", Text(cause_in_words(failure), style="yellow")))
         rows.append(("input", Text(failure.case)))
         self._print(Text())
         self._print(_indented(Text(result.sentence, style="italic"), by=2))
@@ -180,6 +186,15 @@ class Screen:
             command = Text("  again          ", style="dim") + Text(failure.reproduce, style="cyan")
             self._print(command, soft_wrap=True)
         self._print(Text())
+
+    def _brief(self, result: Result, failure: Failure) -> None:
+        """On a few lines; a cause already shown is not told again."""
+        lines = [Text(failure.message), Text(f"class: {failure.fault}", style="yellow")]
+        if failure.cause:
+            told = self._causes.setdefault(failure.cause, result.clause)
+            cause = cause_in_words(failure) if told == result.clause else f"that of {told}"
+            lines.append(Text(f"likely cause: {cause}", style="yellow"))
+        self._print(_indented(Group(*lines)))
 
     def _print(self, what: RenderableType, *, soft_wrap: bool = False) -> None:
         _print(self.console, what, soft_wrap=soft_wrap)
@@ -262,12 +277,19 @@ def _summary(report: Report) -> Iterator[tuple[Text, Text]]:
     def row(key: str, value: str) -> tuple[Text, Text]:
         return Text(f"  {key}", style="dim"), Text(value)
 
-    yield row("clauses", ", ".join(f"{n} {verdict}" for verdict, n in report.counts().items() if n))
-    if report.findings:
-        yield row("broken", ", ".join(dict.fromkeys(r.clause for r in report.findings)))
+    yield row("clauses", ", ".join(f"{n} {verdict}" for verdict, n in report.counts().items()))
+    broken = dict.fromkeys(r.clause for r in report.findings if r.failure is not None)
+    if broken:
+        yield row("broken", ", ".join(broken))
+    # Once for several types of data.
+    for clause, reason in dict.fromkeys((r.clause, r.reason) for r in report.waived):
+        yield row("waived", f"{clause}: {reason}")
+    for result in report.findings:
+        if result.failure is None:
+            yield row("to remove", f"{result.clause}: {result.reason}")
     for doubt in report.doubts:
         yield row("doubt", doubt)
-    if report.findings and not report.counts()["passed"]:
+    if broken and not report.counts()["passed"]:
         yield row("hint", _how_it_was_called(report))
     yield row("evidence", _evidence(report))
     yield row("accuracy", _accuracy(report))
@@ -275,6 +297,8 @@ def _summary(report: Report) -> Iterator[tuple[Text, Text]]:
     given = "none of its own: the caller gives the table"
     yield row("horizon", given if report.table_given else _horizon(report.horizon))
     yield row("time", f"{report.seconds:.1f} s (effort {report.effort}, seed {report.seed})")
+    if report.fault is not None:
+        yield row("likely class", f"{report.fault}, of all failures taken together")
 
 
 def _how_it_was_called(report: Report) -> str:
@@ -288,14 +312,12 @@ def _how_it_was_called(report: Report) -> str:
 
 
 def _evidence(report: Report) -> str:
-    samples = sum(r.samples for r in report.results)
-    decisive = sum(r.decisive for r in report.results)
-    words = f"{report.inputs:,} inputs, {report.calls:,} calls, {samples:,} pairs compared"
-    if decisive != samples:
-        words += (
-            f"; at {samples - decisive:,} of them the accuracy claimed allows nearly any value: "
-            "they do not count"
-        )
+    words = (
+        f"{report.checks:,} checks, {report.inputs:,} inputs, {report.calls:,} calls; "
+        f"{report.samples:,} pairs compared, {report.not_decisive:,} not decisive"
+    )
+    if report.not_decisive:
+        words += ": the accuracy claimed allows nearly any value there"
     return words
 
 
@@ -335,16 +357,29 @@ def _horizon(horizon: dict[str, Any]) -> str:
 
 def _verdict(report: Report, *, reasons: bool, partial: bool) -> RenderableType:
     if report.passed and partial:
-        words, style = " PASSED ", "bold reverse green"
+        words, style = f" PASSED{_with_waivers(report)} ", "bold reverse green"
         reasons, why = True, "the clauses asked for, which is no verdict on the whole"
     elif report.passed:
-        words, style, why = " CONFORMANT ", "bold reverse green", ""
+        words, style, why = f" CONFORMANT{_with_waivers(report)} ", "bold reverse green", ""
     elif report.findings:
         words, style = " NOT CONFORMANT ", "bold reverse red"
-        why = ", ".join(dict.fromkeys(r.clause for r in report.findings))
+        why = ", ".join(
+            dict.fromkeys(
+                r.clause + ("" if r.failure else " (its waiver is not needed)")
+                for r in report.findings
+            )
+        )
+        if report.fault is not None:
+            why += f"; likely class {report.fault}"
     else:
         words, style = " NOT ENOUGH EVIDENCE ", "bold reverse yellow"
         why = "; ".join(report.doubts)
     return Text.assemble(
         (words, style), f" {report.target}" + (f": {why}" if reasons and why else "")
     )
+
+
+def _with_waivers(report: Report) -> str:
+    """How many failures are forgiven; one waiver may be for several types of data."""
+    number = len({(r.clause, r.reason) for r in report.waived})
+    return f" WITH {number} WAIVER{'S' if number > 1 else ''}" if number else ""

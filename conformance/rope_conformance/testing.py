@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from rope_conformance.registry import Check, all_checks
-from rope_conformance.report import Result
+from rope_conformance.report import Report, Result, cause_in_words
 from rope_conformance.runner import check
 
-__all__ = ["assert_check", "failure_text", "parametrize_with_checks"]
+__all__ = ["assert_check", "end_quietly", "failure_text", "parametrize_with_checks"]
 
 
 def assert_check(each: Check, target: Any, **options: Any) -> None:
@@ -20,14 +20,25 @@ def assert_check(each: Check, target: Any, **options: Any) -> None:
     AssertionError
         If the clause is broken, or the implementation raised.
     """
-    import pytest
-
     __tracebackhide__ = True  # the message says all; how it was found is of no interest
     report = check(target, only=[each.name], **options)
     for result in report.results:
         if (text := failure_text(result)) is not None:
             raise AssertionError(text)
-    if all(r.verdict in ("not claimed", "unsupported") for r in report.results):
+    end_quietly(report)
+
+
+def end_quietly(report: Report) -> None:
+    """End a test in which nothing failed: waived is xfailed, not claimed is skipped."""
+    import pytest
+
+    __tracebackhide__ = True
+    if report.interrupted:  # the report kept what was found; the tests end here all the same
+        raise KeyboardInterrupt
+    for result in report.results:
+        if result.verdict == "waived":
+            pytest.xfail(f"waived: {result.reason}")
+    if not any(result.verdict == "passed" for result in report.results):
         pytest.skip(f"{report.results[0].verdict}: {report.results[0].reason}")
 
 
@@ -35,12 +46,15 @@ def failure_text(result: Result) -> str | None:
     """What a test that fails should say; None where there is nothing to fail for."""
     if result.verdict == "not run":
         return f"{result.clause} was not run: {result.reason}"
-    failure = result.failure
-    if failure is None:
+    if result.verdict not in ("failed", "error"):
         return None
+    failure = result.failure
+    if failure is None:  # its waiver is wrong
+        return f"{result.clause}: {result.reason}"
     lines = [f"{result.clause}: {result.sentence}", failure.message]
+    lines.append(f"class: {failure.fault}")
     if failure.cause:
-        lines.append(f"likely cause: {failure.cause}")
+        lines.append(f"likely cause: {cause_in_words(failure)}")
     lines.append(f"input: {failure.case}")
     if failure.reproduce:
         lines.append(f"again: {failure.reproduce}")
