@@ -24,6 +24,7 @@ __all__ = [
     "SHAPES",
     "Case",
     "Input",
+    "QueriesKeys",
     "cases",
     "data_type",
     "far_cases",
@@ -35,12 +36,14 @@ Values = Literal["normal", "small", "large", "one-hot", "zeros"]
 
 # Positions where something in a number type, a cache or a context length ends.
 HOT_SPOTS = (
-    0, 1, 2, 2**7, 2**8, 2**11, 4096, 32767, 65535, 131071, 2**20, 2**24, 2**31,
+    0, 1, 2, 2**7, 2**8, 512, 2**11, 4096, 8192, 2**14, 32767, 32768, 65535, 65536, 131071, 131072,
+    2**20, 2**24, 2**31,
 )  # fmt: skip
 
 # (batch, tokens, heads): lengths that coincide or vanish hide or show a mistaken axis.
 SHAPES = (
     (2, 5, 3), (1, 1, 1), (3, 1, 2), (4, 4, 2), (2, 3, 3), (2, 4, 8), (1, 7, 1), (1, 2, 32),
+    (3, 5, 3),
 )  # fmt: skip
 
 
@@ -155,6 +158,44 @@ class Case(Input):
         return x.astype(data_type(dtype))
 
 
+@dataclass(frozen=True)
+class QueriesKeys(Input):
+    """Queries and keys for scores, each with tokens and positions of its own.
+
+    Parameters
+    ----------
+    q, k
+        With as many rows; the heads of `q` are a multiple of those of `k`.
+    """
+
+    q: Case
+    k: Case
+
+    def inside(self, claim: Claim) -> bool:
+        """Whether both lie inside the claim."""
+        return self.q.inside(claim) and self.k.inside(claim)
+
+    def size(self) -> tuple[Any, ...]:
+        """Both sizes, one after the other in each respect."""
+        return tuple(map(sum, zip(self.q.size(), self.k.size(), strict=True)))
+
+    def smaller(self, token: int | None) -> Iterator[QueriesKeys]:
+        """One head; one row; one query; one key or two."""
+        heads = tuple(replace(case, heads=1) for case in (self.q, self.k))
+        yield QueriesKeys(*heads)
+        if self.q.rows or self.k.rows:
+            return
+        yield QueriesKeys(*(replace(case, batch=1) for case in (self.q, self.k)))
+        yield QueriesKeys(_first(self.q, 1), self.k)
+        yield QueriesKeys(self.q, _first(self.k, 2))
+        yield QueriesKeys(self.q, _first(self.k, 1))
+
+
+def _first(case: Case, tokens: int) -> Case:
+    tokens = min(tokens, case.tokens)
+    return replace(case, tokens=tokens, positions=tuple(case.positions[:tokens]))
+
+
 def data_type(name: str) -> np.dtype[Any]:
     """The NumPy dtype of a name, bfloat16 included."""
     if name == "bfloat16":
@@ -183,6 +224,10 @@ def fixed_cases(claim: Claim) -> list[Case]:
         if start + tokens - 1 <= high:
             result.append(Case(batch, tokens, heads, range(start, start + tokens)))
     spots = positions_within(claim)
+    if free_positions(claim) and result and result[0].tokens == 5:
+        # As many tokens as in the first, the same ends, the same sum: a memo may confuse them.
+        start = result[0].positions[0]
+        result.append(Case(2, 5, 3, tuple(start + n for n in (0, 3, 1, 2, 4))))
     if free_positions(claim):
         result.append(Case(1, len(spots), 2, spots))
         result.append(Case(2, len(spots), 1, spots[::-1]))
@@ -194,6 +239,10 @@ def fixed_cases(claim: Claim) -> list[Case]:
         # Positions always count from 0: only a long sequence reaches far.
         lengths = (2**8 + 1, 2**11 + 1, 4097, 2**15 + 1)
         result += [Case(1, n, 1, range(n)) for n in lengths if n - 1 <= high]
+    # At position 0 nothing turns: a single token, as in decoding, must stand elsewhere too.
+    decoding = max(low, min(high, 7))
+    if decoding != 0 and (free_positions(claim) or "offset" in claim.position_forms):
+        result.append(Case(4, 1, 3, range(decoding, decoding + 1)))
     result.append(replace(result[0], values="one-hot", seed=1))
     result += [replace(result[0], values=values) for values in ("small", "large")]
     result.append(replace(result[0], values="zeros"))
@@ -208,7 +257,10 @@ def far_cases(claim: Claim) -> list[Case]:
     """
     low, high = claim.position_range
     start = max(min(max(low, 0), high - 1024), low)
-    shapes = ((5, 1, 1), (9, 2, 1), (1, 2, 11), (1, 1, 65), (2, 67, 1), (1, 131, 1), (1, 257, 1))
+    shapes = (
+        (9, 2, 1), (33, 2, 1), (129, 2, 1), (1, 2, 11), (1, 2, 65), (2, 67, 1), (1, 131, 1),
+        (1, 4097, 1), (1, 257, 1),
+    )  # fmt: skip
     result = [Case(b, t, h, range(start, start + t)) for b, t, h in shapes if start + t - 1 <= high]
     if free_positions(claim) and high - low >= 1024:
         rng = np.random.default_rng(0)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rope_conformance.faults import Fault
+from rope_conformance.implementation import Unsupported
 from rope_conformance.inputs import (
     Case,
     cases,
@@ -17,7 +21,7 @@ from rope_conformance.inputs import (
     positions_within,
 )
 from rope_conformance.trial import Trial
-from rope_ref import PowerLaw, pair_channels
+from rope_ref import PowerLaw, RopeSpec, pair_channels
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -41,10 +45,21 @@ def numeric_fixed(trial: Trial) -> list[Case]:
 
 def far_fixed(trial: Trial) -> list[Case]:
     """The fixed inputs, and those with many tokens, rows and heads."""
-    far = far_cases(trial.claim)
-    if trial.namespace.fixed_shapes:
-        far = far[-2:]  # each new shape is a compilation
+    square, far = _square_cases(trial), far_cases(trial.claim)
+    if trial.namespace.fixed_shapes:  # each new shape is a compilation: many rows and heads at once
+        many = [replace(c, heads=11) for c in far if (c.batch, c.tokens) == (33, 2)]
+        square, far = square[:1], [*many, *far[-1:]]
+    far = [*square, *far]
     return list(dict.fromkeys([*numeric_fixed(trial), *(trial.cut(case) for case in far)]))
+
+
+def _square_cases(trial: Trial) -> list[Case]:
+    """As many tokens as pairs, and as channels: tables and data are square."""
+    low, high = trial.claim.position_range
+    start = max(low, min(0, high))
+    lengths = {trial.spec.rotary_dim // 2, trial.spec.rotary_dim, trial.spec.head_dim} - {0}
+    chosen = [n for n in sorted(lengths) if start + n - 1 <= high]
+    return [Case(2, n, 1, range(start, start + n)) for n in chosen]
 
 
 def numeric_cases(trial: Trial) -> SearchStrategy[Case]:
@@ -100,6 +115,57 @@ def factory_only(trial: Trial) -> str | None:
     if not isinstance(trial.spec.frequencies, PowerLaw):
         return "given frequencies fix the width"
     return None
+
+
+def other_specs(trial: Trial) -> list[RopeSpec]:
+    """Its own spec, and for a factory others: a base, a width and a part of a head."""
+    own = trial.spec
+    if factory_only(trial) is not None:
+        return [own]
+    assert isinstance(own.frequencies, PowerLaw)
+    bases = [
+        replace(own, frequencies=PowerLaw(base)) for base in (own.frequencies.base * 50, 10**7)
+    ]
+    return [own, *bases, *(at_width(own, *widths) for widths in ((96, 96), (80, 20)))]
+
+
+def fault_at(trial: Trial, spec: RopeSpec) -> Fault | None:
+    """The class of what is wrong at one of `other_specs` only, if its difference says it."""
+    return "config" if spec.frequencies != trial.spec.frequencies else None
+
+
+def at_width(own: RopeSpec, head_dim: int, rotary_dim: int) -> RopeSpec:
+    """The same RoPE with other widths."""
+    return RopeSpec(
+        head_dim,
+        layout=own.layout,
+        output_layout=own.output_layout,
+        rotary_dim=rotary_dim,
+        frequencies=own.frequencies,
+        direction=own.direction,
+    )
+
+
+@contextlib.contextmanager
+def made_for(trial: Trial, spec: RopeSpec) -> Iterator[Trial | None]:
+    """The same target made for another spec, or None; what is seen there is this trial's."""
+    if spec == trial.spec:
+        yield trial
+        return
+    try:
+        other = trial.implementation.remade(spec)
+    except Unsupported as reason:
+        words = f"head_dim={spec.head_dim}, rotary_dim={spec.rotary_dim}, {spec.frequencies}"
+        trial.notes.append(f"{words} unsupported: {reason}")
+        yield None
+        return
+    at_spec = Trial(other, trial.dtype, trial.profile, device=trial.device)
+    try:
+        yield at_spec
+    finally:
+        trial.implementation.calls += other.calls
+        trial.samples += at_spec.samples
+        trial.decisive += at_spec.decisive
 
 
 def to_input_layout(trial: Trial, y: Array) -> Array:

@@ -1,1 +1,314 @@
-"""To come."""
+"""The three arrays of an attention layer: q and k are rotated, each by itself, v is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_conformance.clauses._layer import (
+    call_layer,
+    key_heads,
+    layer_data,
+    odd_numbers,
+    placed,
+    received,
+    sent,
+)
+from rope_conformance.clauses._layer_hints import demand_layer
+from rope_conformance.clauses.passthrough import same_numbers
+from rope_conformance.inputs import Case, cases
+from rope_conformance.registry import Clause
+from rope_conformance.trial import CheckFailure, Trial
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+Array = npt.NDArray[Any]
+
+KEPT = Clause(
+    id="attention.kept",
+    sentence="The arrays q, k and v come back with the type, dtype and shape that they had.",
+    formula=r"\mathrm{dtype}(q') = \mathrm{dtype}(q),\quad \mathrm{dtype}(k') = \mathrm{dtype}(k)",
+    reference="rope_ref.rotation:apply_rope",
+    fault="dtype",
+    surface="attention",
+)
+
+CROSSED = Clause(
+    id="attention.crossed",
+    sentence="What q becomes depends on q alone, what k becomes on k alone, and v on v alone.",
+    formula=r"q' = f(q),\quad k' = f(k),\quad v' = v",
+    reference="rope_ref.rotation:apply_rope",
+    fault="aliasing",
+    surface="attention",
+)
+
+HEADS = Clause(
+    id="attention.heads",
+    sentence=(
+        "k may have fewer heads than q; every head of both is rotated by the phases of its token."
+    ),
+    formula=r"q'_{b,t,h} = f(q_{b,t,h},\, p_{b,t}),\quad k'_{b,t,g} = f(k_{b,t,g},\, p_{b,t})",
+    reference="rope_ref.rotation:apply_rope",
+    fault="kernel-shape",
+    surface="attention",
+)
+
+MEMORY = Clause(
+    id="attention.memory",
+    sentence=(
+        "q, k and v may lie in one buffer. Nothing is written into them or beside them; where "
+        "working in place is claimed, q and k are overwritten with the results and nothing else is."
+    ),
+    formula=r"\text{memory after} = \text{memory before}",
+    reference="rope_ref.rotation:apply_rope",
+    fault="aliasing",
+    surface="attention",
+)
+
+CALLS = Clause(
+    id="attention.calls",
+    sentence="A call does not depend on earlier ones, whatever heads and tokens these had.",
+    formula=r"\mathrm{qkv}(q, k, v, p) \text{ does not depend on earlier calls}",
+    reference="rope_ref.rotation:apply_rope",
+    fault="cache",
+    surface="attention",
+)
+
+# (batch, tokens, heads of q, heads of k, first position): lengths that coincide hide a
+# mistaken axis, and with as many heads of k as of q nothing can be mistaken.
+_LAYERS = (
+    (2, 5, 4, 2, 3), (3, 1, 4, 1, 7), (2, 3, 3, 3, 0), (4, 4, 4, 2, 0), (1, 2, 32, 8, 100),
+    (2, 2, 8, 2, 0), (1, 7, 6, 3, 2040), (5, 1, 8, 8, 1), (2, 3, 8, 1, 0), (1, 1, 2, 1, 0),
+)  # fmt: skip
+
+
+def _layers(trial: Trial) -> list[Case]:
+    """Inputs with grouped heads; some tokens far apart, and rows of their own, if claimed."""
+    claim = trial.claim
+    shapes = _LAYERS[:4] if trial.namespace.fixed_shapes else _LAYERS
+    result = [
+        Case(b, t, h, placed(claim, start, t), parameter=g, seed=n)
+        for n, (b, t, h, g, start) in enumerate(shapes)
+    ]
+    low, high = claim.position_range
+    if {"t", "bt"} & set(claim.position_forms):
+        apart = tuple(min(max(p, low), high) for p in (9, 0, 511, 64, 3))
+        result.append(Case(2, 5, 4, apart, parameter=2))
+    if "bt" in claim.position_forms:
+        rows = tuple(tuple(placed(claim, start, 5)) for start in (40, 3))
+        result.append(Case(2, 5, 4, rows, parameter=2))
+    return list(dict.fromkeys(_whole(trial.cut(case)) for case in result))
+
+
+def _whole(case: Case) -> Case:
+    return replace(case, parameter=key_heads(case))
+
+
+def _generated(trial: Trial) -> SearchStrategy[Case]:
+    from hypothesis import strategies as st
+
+    drawn = [cases(trial.claim)]
+    if "bt" in trial.claim.position_forms and "b" in trial.claim.axes:
+        drawn.append(cases(trial.claim, rows=True))
+
+    def grouped(case: Case, shared: int) -> Case:
+        return trial.cut(replace(case, heads=case.heads * shared, parameter=case.heads))
+
+    return st.builds(grouped, st.one_of(drawn), st.sampled_from((1, 2, 4))).map(_whole)
+
+
+@HEADS.check(
+    fixed=_layers,
+    generated=_generated,
+    kills=[
+        "crossed_registers",
+        "query_stride_for_keys",
+        "first_key_head_for_all",
+        "rotates_as_many_query_as_key_heads",
+        "one_head_count",
+        "takes_key_heads_for_tokens",
+        "row_zero_positions_for_keys",
+        "keys_swapped_with_queries",
+        "keys_turn_the_other_way",
+        "keys_not_rotated",
+        "overwrites_before_reading",
+        "one_scratch_for_both",
+    ],
+    minimum=50,
+    numeric=True,
+)
+def heads(trial: Trial, case: Case) -> None:
+    """Compare q and k, head by head, with the reference."""
+    _judge_layer(trial, case, layer_data(trial, case))
+
+
+def _judge_layer(
+    trial: Trial, case: Case, arrays: tuple[Array, Array, Array], natives: Any = None
+) -> tuple[Array, Array, Array]:
+    """Call it and judge all that comes back."""
+    positions = trial.positions(case)
+    after = call_layer(trial, arrays, positions, natives)
+    demand_layer(trial, case, arrays, after)
+    return after
+
+
+@KEPT.check(
+    fixed=_layers,
+    kills=["keys_come_out_wider", "keys_repeated_to_query_heads"],
+    minimum=2,
+)
+def kept(trial: Trial, case: Case) -> None:
+    """`call_layer` looks at type, shape and dtype of each result, here and everywhere."""
+    call_layer(trial, layer_data(trial, case), trial.positions(case))
+
+
+@CROSSED.check(fixed=_layers, kills=["crossed_registers", "one_scratch_for_both"], minimum=2)
+def crossed(trial: Trial, case: Case) -> None:
+    """Replace one of the three, by other numbers, zeros and NaN: the other two keep every bit."""
+    arrays, positions = layer_data(trial, case), trial.positions(case)
+    others = layer_data(trial, replace(case, seed=case.seed + 77))
+    before = call_layer(trial, arrays, positions)
+    for n, name in enumerate("qkv"):
+        strange = {
+            "other numbers": others[n],
+            "zeros": np.zeros_like(arrays[n]),
+            "NaN and infinities": odd_numbers(arrays[n]),
+        }
+        for what, replaced in strange.items():
+            given = [*arrays[:n], replaced, *arrays[n + 1 :]]
+            after = call_layer(trial, given, positions)
+            for m, other in enumerate("qkv"):
+                if m != n and not same_numbers(before[m], after[m]).all():
+                    raise CheckFailure(
+                        f"{other} came out otherwise when {name} was replaced by {what}: each of "
+                        "the three must be made from itself alone"
+                    )
+            if what == "zeros" and (after[n] != 0).any():
+                raise CheckFailure(f"{name} = 0 did not come out as 0: something else is in it")
+
+
+def _in_memory(trial: Trial) -> list[Case]:
+    packed = (False, True) if trial.claim.strided and trial.namespace.views else (False,)
+    return [replace(case, strided=strided) for strided in packed for case in _layers(trial)]
+
+
+@MEMORY.check(
+    fixed=_in_memory,
+    kills=[
+        "writes_past_the_key_heads",
+        "overwrites_packed_queries",
+        "in_place_on_a_copy_of_keys",
+        "in_place_clears_values",
+    ],
+    minimum=2,
+)
+def memory(trial: Trial, case: Case) -> None:
+    """Put guards around the data: one buffer with all three where views are taken, else three."""
+    arrays = layer_data(trial, case)
+    buffers, views, places = (_packed if case.strided else _guarded)(trial, arrays)
+    before = [trial.namespace.host(buffer) for buffer in buffers]
+    _judge_layer(trial, case, arrays, views)
+    in_place = trial.claim.in_place
+    for n, (buffer, was) in enumerate(zip(buffers, before, strict=True)):
+        now = trial.namespace.host(buffer)
+        inside = {name: place for name, (home, place) in places.items() if home == n}
+        for name in "qk" if in_place else "":  # what belongs there is judged below
+            if name in inside:
+                was[inside[name]] = now[inside[name]]
+        _demand_untouched(trial, now, was, inside)
+    if in_place:
+        own = [
+            trial.from_claimed_axes(trial.namespace.host(view), x.shape)
+            for view, x in zip(views, arrays, strict=True)
+        ]
+        demand_layer(trial, case, arrays, own, " in its own memory (in_place is claimed)")
+    elif case.heads == key_heads(case):
+        # One array as all three, as in a layer without projections.
+        same = trial.native(arrays[0])
+        _judge_layer(trial, case, (arrays[0],) * 3, (same,) * 3)
+
+
+# Where an array lies: in which buffer, and where in it.
+Place = tuple[int, tuple[slice, ...]]
+Laid = tuple[list[Any], list[Any], dict[str, Place]]
+
+_GUARD = 7.0
+
+
+def _demand_untouched(
+    trial: Trial, now: Array, was: Array, inside: dict[str, tuple[slice, ...]]
+) -> None:
+    bad = ~same_numbers(now, was)
+    if not bad.any():
+        return
+    for name, place in inside.items():
+        if bad[place].any():
+            raise CheckFailure(
+                f"{name} was overwritten in the caller's memory"
+                + ("" if trial.claim.in_place else "; copy it first, or claim in_place")
+            )
+    raise CheckFailure(
+        f"{int(bad.sum())} numbers beside q, k and v were overwritten: more heads, rows or "
+        "channels are written than the array has",
+        fault="kernel-shape",
+    )
+
+
+def _guarded(trial: Trial, arrays: Sequence[Array]) -> Laid:
+    """Each array in a buffer of its own, between two rows of guards, contiguous."""
+    buffers: list[Any] = []
+    places: dict[str, Place] = {}
+    for name, x in zip("qkv", arrays, strict=True):
+        host = trial.to_claimed_axes(x)
+        room = np.full((host.shape[0] + 2, *host.shape[1:]), _GUARD, dtype=host.dtype)
+        place = (slice(1, -1), *(slice(None) for _ in host.shape[1:]))
+        room[place] = host
+        places[name] = (len(buffers), place)
+        buffers.append(trial.namespace.array(room, trial.device))
+    return buffers, [buffers[n][place] for n, place in places.values()], places
+
+
+def _packed(trial: Trial, arrays: Sequence[Array]) -> Laid:
+    """All three in one buffer, one after the other along the heads, guards at both ends."""
+    hosts = [trial.to_claimed_axes(x) for x in arrays]
+    along = trial.claim.axes.index("h" if "h" in trial.claim.axes else "d")
+    guard = np.full_like(hosts[2], _GUARD)
+    buffer = trial.namespace.array(np.concatenate([guard, *hosts, guard], axis=along), trial.device)
+    places: dict[str, Place] = {}
+    start = guard.shape[along]
+    for name, host in zip("qkv", hosts, strict=True):
+        stop = start + host.shape[along]
+        rest = (slice(None),) * host.ndim
+        places[name] = (0, (*rest[:along], slice(start, stop), *rest[along + 1 :]))
+        start = stop
+    return [buffer], [buffer[place] for _, place in places.values()], places
+
+
+@CALLS.check(
+    fixed=_layers,
+    kills=["head_count_of_first_call", "keys_count_on", "results_share_memory"],
+    minimum=2,
+)
+def calls(trial: Trial, case: Case) -> None:
+    """Call; call with other heads and tokens; call with other data; call as at first."""
+    arrays, positions = layer_data(trial, case), trial.positions(case)
+    natives = [trial.native(x) for x in arrays]
+    results = sent(trial, natives, positions, arrays[0].shape)
+    first = received(trial, results, natives, arrays)
+    for other in _layers(trial)[:4]:
+        _judge_layer(trial, other, layer_data(trial, other))
+    call_layer(trial, [-x for x in arrays], positions)
+    still, again = received(trial, results, natives, arrays), call_layer(trial, arrays, positions)
+    for name, was, kept_, now in zip("qkv", first, still, again, strict=True):
+        if not same_numbers(was, kept_).all():
+            raise CheckFailure(
+                f"the result for {name} changed when the next call was made: its memory is reused",
+                fault="aliasing",
+            )
+        if not same_numbers(was, now).all():
+            raise CheckFailure(f"the same call gave another {name} after other calls")

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import threading
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from rope_conformance.bystanders import changes, remember, settings_left_alone
 from rope_conformance.clauses._common import factory_only, numeric_cases, numeric_fixed, oracle
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs import Case
 from rope_conformance.registry import EITHER, Clause
-from rope_conformance.trial import CheckFailure, Trial
+from rope_conformance.trial import CheckFailure, TargetRaised, Trial
+
+Array = npt.NDArray[Any]
 
 KEPT = Clause(
     id="data.kept",
@@ -81,9 +89,27 @@ TYPES = Clause(
 )
 
 
+PROCESS = Clause(
+    id="data.process",
+    sentence="A call leaves the process as it found it: random states, NumPy's functions, threads.",
+    formula=r"\text{process after} = \text{process before}",
+    reference="rope_ref.rotation:apply_rope",
+    fault="other",
+    surface=EITHER,
+)
+
+_MANY = 40  # calls, more than a pool that is made bit by bit has threads
+
+
 @KEPT.check(
     fixed=numeric_fixed,
-    kills=["upcasts_result", "drops_axis_of_one", "returns_list"],
+    kills=[
+        "upcasts_result",
+        "drops_axis_of_one",
+        "returns_list",
+        "promotes_to_table_type",
+        "returns_half_precision",
+    ],
     minimum=3,
 )
 def kept(trial: Trial, case: Case) -> None:
@@ -114,7 +140,7 @@ def mutation(trial: Trial, case: Case) -> None:
 @STRIDES.check(
     fixed=lambda trial: [_strided(c) for c in numeric_fixed(trial)],
     generated=lambda trial: numeric_cases(trial).map(_strided),
-    kills=["reads_memory_in_order"],
+    kills=["reads_memory_in_order", "token_stride_assumed"],
     minimum=50,
     numeric=True,
 )
@@ -132,7 +158,9 @@ def empty(trial: Trial, case: Case) -> None:
     trial.apply(trial.x(case), trial.positions(case))
 
 
-@DETERMINISM.check(fixed=numeric_fixed, kills=["counts_calls", "reuses_buffer"], minimum=3)
+@DETERMINISM.check(
+    fixed=numeric_fixed, kills=["counts_calls", "reuses_buffer", "base_stays_grown"], minimum=3
+)
 def determinism(trial: Trial, case: Case) -> None:
     """Call, call with other data, call again; then repeat the very first call of the run."""
     x, positions = trial.x(case), trial.positions(case)
@@ -176,6 +204,63 @@ def types(trial: Trial, case: Case) -> None:
         trial.implementation.calls += made.calls
         trial.samples += after.samples
         trial.decisive += after.decisive
+
+
+@PROCESS.check(
+    fixed=lambda trial: [
+        *numeric_fixed(trial),
+        *(replace(case, parameter=_MANY) for case in numeric_fixed(trial)[:1]),
+    ],
+    kills=["seeds_numpy", "patches_numpy", "leaves_threads"],
+    minimum=3,
+)
+def process(trial: Trial, case: Case) -> None:
+    """Look at settings and random states around calls; at threads after many of them.
+
+    What concerns NumPy was watched around every call since the target was loaded.
+    """
+    x, positions = trial.x(case), trial.positions(case)
+    target = trial.implementation.target
+    changed: list[str] = []
+    with settings_left_alone(changed):
+        trial.apply(x, positions)
+        _other_surfaces(trial, x, positions)
+    remember(target, changed)
+    if changed := changes(target):
+        raise CheckFailure(f"changed by a call, and not put back: {', '.join(changed)}")
+    if case.parameter:
+        _threads(lambda: trial.apply(x, positions), case.parameter)
+
+
+def _other_surfaces(trial: Trial, x: Array, positions: Array) -> None:
+    """Call what else is offered; what it raises is the affair of other clauses."""
+    native, where = trial.native(x), trial.native_positions(positions)
+    arguments = {
+        "theta": (),
+        "table": (where,),
+        "attention": (native, native, native, where),
+        "logits": (native, native, where, where),
+    }
+    for surface, given in arguments.items():
+        if trial.implementation.has(surface):
+            with contextlib.suppress(TargetRaised, CheckFailure):
+                trial.call(surface, *given)
+
+
+def _threads(call: Callable[[], object], calls: int) -> None:
+    """Fail if most calls leave a thread behind; a pool that is made once is none of them."""
+    leaving = 0
+    for number in range(calls):
+        before = set(threading.enumerate())
+        call()
+        left = set(threading.enumerate()) - before
+        leaving += bool(left)
+        if number == calls // 4 and not leaving:
+            return
+    for thread in left:
+        thread.join(timeout=0.05)  # one that is about to end is not left behind
+    if leaving > calls // 2 and any(thread.is_alive() for thread in left):
+        raise CheckFailure(f"{leaving} of {calls} calls left a thread behind")
 
 
 def _long(trial: Trial) -> Case:

@@ -58,7 +58,19 @@ def _one_position(trial: Trial) -> list[Case]:
     return [Case(1, position - start + 1, 1, range(start, position + 1), values="one-hot")]
 
 
-@LAYOUT.check(fixed=_one_position, kills=["layout_swapped", "head_split_not_rotary_split"])
+@LAYOUT.check(
+    fixed=_one_position,
+    kills=[
+        "layout_swapped",
+        "head_split_not_rotary_split",
+        "always_half_split",
+        "pairs_from_both_ends",
+        "head_width_in_both",
+        "fraction_twice",
+        "half_of_the_rotary_width",
+        "rotates_the_last_channels",
+    ],
+)
 def layout(trial: Trial, case: Case) -> None:
     """Read the pairs from unit vectors; where they are written is another clause's matter."""
     position = case.positions[-1]
@@ -74,7 +86,10 @@ def layout(trial: Trial, case: Case) -> None:
             )
 
 
-@OUTPUT_LAYOUT.check(fixed=_one_position, kills=["writes_half", "layout_swapped"])
+@OUTPUT_LAYOUT.check(
+    fixed=_one_position,
+    kills=["writes_half", "layout_swapped", "writes_interleaved", "pairs_from_both_ends"],
+)
 def output_layout(trial: Trial, case: Case) -> None:
     """Read from unit vectors where each pair is written."""
     position = case.positions[-1]
@@ -90,7 +105,16 @@ def output_layout(trial: Trial, case: Case) -> None:
             )
 
 
-@DIRECTION.check(fixed=_one_position, kills=["sign_flipped", "clockwise_second_half"])
+@DIRECTION.check(
+    fixed=_one_position,
+    kills=[
+        "sign_flipped",
+        "clockwise_second_half",
+        "second_component_backwards",
+        "clockwise_where_interleaved",
+        "consumer_turns_back",
+    ],
+)
 def direction(trial: Trial, case: Case) -> None:
     """Read from unit vectors which way each pair turns."""
     position = case.positions[-1]

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.clauses._common import numeric_cases, numeric_fixed
+from rope_conformance.clauses._layer import call_layer, layer_data, odd_numbers
+from rope_conformance.faults import Fault
 from rope_conformance.inputs import Case
 from rope_conformance.registry import EITHER, Clause
 from rope_conformance.trial import CheckFailure, Trial
@@ -42,7 +44,12 @@ VALUES = Clause(
 @UNTOUCHED.check(
     fixed=lambda trial: [*numeric_fixed(trial), _with_odd_numbers(trial)],
     generated=numeric_cases,
-    kills=["rotates_pass_through"],
+    kills=[
+        "rotates_pass_through",
+        "pass_through_not_copied",
+        "pass_through_in_bfloat16",
+        "rotates_the_last_channels",
+    ],
     minimum=5,
 )
 def channels(trial: Trial, case: Case) -> None:
@@ -52,44 +59,57 @@ def channels(trial: Trial, case: Case) -> None:
     if case.parameter == _ODD_NUMBERS:
         odd = np.array([np.nan, np.inf, -np.inf, -0.0, 1.0])
         x[..., rest] = np.resize(odd, rest.size).astype(x.dtype)
-    y = trial.apply(x, trial.positions(case))
+    demand_untouched(trial, x, trial.apply(x, trial.positions(case)))
+
+
+def demand_untouched(
+    trial: Trial, x: npt.NDArray[Any], y: npt.NDArray[Any], where: str = ""
+) -> None:
+    """Fail if a channel that does not rotate lost a bit; `where` begins the message."""
+    rest = np.setdiff1d(np.arange(trial.spec.head_dim), pair_channels(trial.spec))
     bad = np.argwhere(~same_numbers(x[..., rest], y[..., rest]))
     if bad.size:
         row, token, head, n = (int(i) for i in bad[0])
         c = int(rest[n])
         raise CheckFailure(
-            f"channel {c} does not rotate but changed: got {y[row, token, head, c]}, "
-            f"want {x[row, token, head, c]} (row {row}, token {token}, head {head})"
+            f"{where}{': ' if where else ''}channel {c} does not rotate but changed: got "
+            f"{y[row, token, head, c]}, want {x[row, token, head, c]} (row {row}, token {token}, "
+            f"head {head})",
+            # A result that holds nothing there was never written to.
+            fault="partial" if y[..., rest].any() or where else "aliasing",
         )
 
 
 @VALUES.check(
     fixed=lambda trial: [c for c in numeric_fixed(trial)[:6] if c.values == "normal"],
-    kills=["rotates_v"],
+    kills=["rotates_v", "values_through_half"],
     minimum=2,
 )
 def values(trial: Trial, case: Case) -> None:
-    """Hand q, k and v over: two come back rotated, one as it was."""
-    positions = trial.positions(case)
+    """Hand q, k and v over, then once more with NaN, infinities and -0 in v."""
     # Grouped heads where the number of heads allows.
-    shared = case.heads // 4 if case.heads % 4 == 0 else case.heads
-    q, k, v = (
-        trial.x(replace(case, heads=heads, seed=case.seed + n))
-        for n, heads in enumerate((case.heads, shared, shared))
-    )
-    native = [trial.native(x) for x in (q, k, v)]
-    arguments = trial.position_arguments(positions, (case.batch, case.tokens))
-    result = trial.call("attention", *native, *arguments)
-    if not isinstance(result, tuple | list) or len(result) != 3:
-        raise CheckFailure("qkv(q, k, v, positions) must return the three arrays (q, k, v)")
-    after = [
-        trial.from_claimed_axes(trial.checked(y, x), own.shape)
-        for y, x, own in zip(result, native, (q, k, v), strict=True)
-    ]
-    if not same_numbers(v, after[2]).all():
-        raise CheckFailure("v was changed: only q and k are rotated")
-    for name, x, y in (("q", q, after[0]), ("k", k, after[1])):
-        trial.demand(trial.judge(y, x, positions), f"{name} is not rotated as it should be")
+    q, k, v = layer_data(trial, replace(case, parameter=case.heads // 4))
+    positions = trial.positions(case)
+    for given in (v, odd_numbers(v)):
+        *rotated, after = call_layer(trial, (q, k, given), positions)
+        if not same_numbers(given, after).all():
+            raise CheckFailure(
+                "v was changed: only q and k are rotated", fault=_rounding(given, after)
+            )
+        for name, x, y in zip("qk", (q, k), rotated, strict=True):
+            try:
+                trial.demand(trial.judge(y, x, positions), f"{name} is not rotated as it should be")
+            except CheckFailure as failure:
+                failure.fault = failure.fault or "kernel-shape"  # for v it would be another
+                raise
+
+
+def _rounding(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> Fault | None:
+    """The class of a change by no more than rounding; None for any other."""
+    was, now = np.asarray(before, np.float64), np.asarray(after, np.float64)
+    finite = np.isfinite(was)
+    rounded = np.abs(now - was)[finite] <= np.abs(was)[finite] / 64
+    return "dtype" if rounded.all() else None
 
 
 _ODD_NUMBERS = 1

@@ -108,7 +108,13 @@ TRANSPOSE = Clause(
 @NORM.check(
     fixed=numeric_fixed,
     generated=numeric_cases,
-    kills=["amplitude_half_percent", "sum_forgets_a_term"],
+    kills=[
+        "amplitude_half_percent",
+        "sum_forgets_a_term",
+        "both_components_add",
+        "minus_one_misread",
+        "zero_rows_behind_the_start",
+    ],
     minimum=50,
     numeric=True,
 )
@@ -154,7 +160,7 @@ def linear(trial: Trial, case: Case) -> None:
 @COMPOSE.check(
     fixed=lambda trial: _two_legs(trial, back=False),
     generated=lambda trial: _halved(trial),
-    kills=["phase_of_position_squared"],
+    kills=["phase_of_position_squared", "assumes_consecutive_positions", "rows_numbered_through"],
     minimum=50,
     numeric=True,
 )

@@ -71,7 +71,7 @@ WORKED = Clause(
         if s + 9 <= _top(trial)
     ],
     generated=lambda trial: _offset_cases(trial),
-    kills=["base_grows_with_length"],
+    kills=["base_grows_with_length", "skips_last_odd_token"],
     minimum=50,
     numeric=True,
 )
@@ -121,7 +121,13 @@ def offset(trial: Trial, case: Case) -> None:
 
 @WORKED.check(
     fixed=lambda trial: [_row(trial, (0, 2)), _row(trial, (5, 7))],
-    kills=["ladder_starts_at_one", "degrees"],
+    kills=[
+        "ladder_starts_at_one",
+        "degrees",
+        "exponent_of_odd_channels",
+        "turns_for_radians",
+        "rotates_twice",
+    ],
 )
 def worked_example(trial: Trial, case: Case) -> None:
     """Two tokens, one pair, one number everybody can compute."""

@@ -1,12 +1,17 @@
 """The table of cos and sin, read through the rotation or from the surface `cos_sin`."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from rope_conformance.accuracy import bound, compare, judge, per_token
 from rope_conformance.clauses._common import (
     all_positions,
     angles_probe,
+    fault_at,
+    made_for,
     numeric_fixed,
+    other_specs,
     pairs,
     standard_case,
 )
@@ -74,7 +79,15 @@ def norm_error(trial: Trial, x: np.ndarray, y: np.ndarray, case: Case, message: 
 
 @CIRCLE.check(
     fixed=lambda trial: [standard_case(trial, all_positions(trial, limit=2**20))],
-    kills=["amplitude_half_percent", "table_bfloat16", "tiled_table_for_adjacent_pairs"],
+    kills=[
+        "amplitude_half_percent",
+        "table_bfloat16",
+        "tiled_table_for_adjacent_pairs",
+        "cosine_of_table",
+        "amplitude_on_cosine_only",
+        "amplitude_beyond_8192",
+        "interpolates_a_table_of_sines",
+    ],
     minimum=50,
     numeric=True,
 )
@@ -85,13 +98,24 @@ def circle(trial: Trial, case: Case) -> None:
     norm_error(trial, x, y, case, "cos**2 + sin**2 is not A**2 (length of a pair that was 1)")
 
 
+def _at_zero(trial: Trial) -> list[Case]:
+    """Tokens at position 0: several, or one at a time where positions cannot repeat."""
+    several = trial.cut(Case(4, 8 if free_positions(trial.claim) else 1, 4, (0,)))
+    several = replace(several, positions=(0,) * several.tokens)
+    samples = several.batch * several.tokens * several.heads * max(trial.spec.rotary_dim // 2, 1)
+    enough = [replace(several, seed=n) for n in range(-(-50 // samples))]
+    return [*enough, trial.cut(Case(1, 1, 1, (0,), seed=1)), *numeric_fixed(trial)[:3]]
+
+
 @IDENTITY.check(
-    fixed=lambda trial: [
-        trial.cut(Case(4, 8, 4, (0,) * 8)),
-        trial.cut(Case(1, 1, 1, (0,), seed=1)),
-        *numeric_fixed(trial)[:3],
+    fixed=_at_zero,
+    kills=[
+        "off_by_one",
+        "cosine_and_sine_exchanged",
+        "head_number_for_position",
+        "single_token_one_past",
+        "consumer_exchanges_tables",
     ],
-    kills=["off_by_one"],
     minimum=50,
     numeric=True,
 )
@@ -109,19 +133,58 @@ def identity(trial: Trial, case: Case) -> None:
     trial.demand(judgement, "position 0 is not the identity")
 
 
+def _tables(trial: Trial) -> list[Case]:
+    """Its own table, again for as many other positions and for rows, and those of other specs."""
+    own = standard_case(trial, all_positions(trial, limit=2**20))
+    low, high = trial.claim.position_range
+    start = max(low, min(1, high - 1))
+    rows = ((start, high), (high, start), (start, start))
+    others = range(1, len(other_specs(trial)))
+    return [
+        own,
+        replace(own, positions=own.positions[::-1]),
+        Case(3, 2, 1, rows),
+        *(replace(own, parameter=n) for n in others),
+    ]
+
+
 @TABLE.check(
-    fixed=lambda trial: [standard_case(trial, all_positions(trial, limit=2**20))],
-    kills=["table_repeats_each_entry"],
+    fixed=_tables,
+    kills=[
+        "table_repeats_each_entry",
+        "table_exchanged",
+        "table_counts_from_zero",
+        "table_ends_at_8192",
+        "table_kept_by_length",
+        "table_of_row_zero",
+        "table_one_percent_larger",
+        "table_over_padded_width",
+    ],
     minimum=50,
     numeric=True,
 )
 def values(trial: Trial, case: Case) -> None:
-    """Compare the table with the reference, entry by entry."""
+    """Compare the table with the reference, entry by entry, also at other bases and widths."""
+    spec = other_specs(trial)[case.parameter]
+    with made_for(trial, spec) as at_spec:
+        if at_spec is None:
+            return
+        try:
+            _judge_table(at_spec, case)
+        except CheckFailure as failure:
+            failure.fault = failure.fault or ("broadcast" if case.rows else fault_at(trial, spec))
+            raise
+
+
+def _judge_table(trial: Trial, case: Case) -> None:
     positions = trial.positions(case)
     result = trial.call("table", trial.native_positions(positions))
     if not isinstance(result, tuple) or len(result) != 2:
         raise CheckFailure("cos_sin(positions) must return the pair (cos, sin)")
-    result = tuple(trial.host(part) for part in result)
+    try:
+        result = tuple(np.asarray(trial.host(part), dtype=np.float64) for part in result)
+    except (TypeError, ValueError):
+        raise CheckFailure("cos_sin(positions) returned something that is no numbers") from None
     spec = trial.spec
     expected = (*positions.shape, spec.rotary_dim // 2)
     shapes = tuple(np.shape(part) for part in result)

@@ -65,7 +65,17 @@ ROWS = Clause(
 @TRUE.check(
     fixed=far_fixed,
     generated=numeric_cases,
-    kills=["cosine_of_cosine", "first_row_of_table"],
+    kills=[
+        "cosine_of_cosine",
+        "first_row_of_table",
+        "consumer_exchanges_tables",
+        "consumer_turns_back",
+        "consumer_one_row_late",
+        "consumer_steps_by_full_rows",
+        "consumer_single_token_first_row",
+        "consumer_keeps_table_by_shape",
+        "consumer_transposes_square_table",
+    ],
     minimum=50,
     numeric=True,
 )
@@ -77,7 +87,12 @@ def true(trial: Trial, case: Case) -> None:
 
 @HOSTILE.check(
     fixed=lambda trial: [replace(c, parameter=n) for n, c in enumerate(numeric_fixed(trial)[:7])],
-    kills=["sin_from_cos", "first_row_of_table"],
+    kills=[
+        "sin_from_cos",
+        "first_row_of_table",
+        "consumer_repeats_for_halves",
+        "consumer_rounds_table",
+    ],
     minimum=50,
     numeric=True,
 )
@@ -90,7 +105,7 @@ def hostile(trial: Trial, case: Case) -> None:
     fixed=lambda trial: [
         replace(c, parameter=n) for n, c in enumerate(numeric_fixed(trial)[:7]) if c.batch > 1
     ],
-    kills=["first_table_for_all_rows"],
+    kills=["first_table_for_all_rows", "consumer_repeats_for_halves"],
     minimum=50,
     numeric=True,
 )

@@ -16,15 +16,27 @@ from typing import Any
 
 from rope_conformance.wrong import (
     attention,
+    caches,
     controls,
     conversion,
     decoding,
+    evicting,
+    formulas,
+    gradients,
     kernels,
+    layer_controls,
+    logits,
     memory,
     numbers,
     objects,
+    odd_controls,
+    pairs,
     plans,
+    precision,
     shapes,
+    tables,
+    torch_gradients,
+    torch_modules,
 )
 from rope_conformance.wrong._parts import CONTROLS, WRONG, Wrong
 
@@ -32,15 +44,27 @@ __all__ = ["CONTROLS", "WRONG", "Wrong", "controls"]
 
 _MODULES = (
     numbers,
+    formulas,
+    precision,
     shapes,
+    pairs,
     kernels,
+    tables,
+    caches,
     memory,
     attention,
+    gradients,
+    logits,
     decoding,
+    evicting,
     plans,
     conversion,
     objects,
+    torch_modules,
+    torch_gradients,
     controls,
+    odd_controls,
+    layer_controls,
 )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import threading
+import time
 
 import numpy as np
 
@@ -103,5 +105,42 @@ def reuses_buffer(spec: RopeSpec) -> Rope:
         buffer = buffers.setdefault(x.shape, np.empty_like(x))
         buffer[...] = honest(x, positions, spec)
         return buffer
+
+    return rope
+
+
+@wrong(fault="other")
+def seeds_numpy(spec: RopeSpec) -> Rope:
+    """Every call seeds NumPy's global generator, for results that repeat."""
+
+    def rope(x: Array, positions: Array) -> Array:
+        np.random.seed(0)  # noqa: NPY002
+        return honest(x, positions, spec)
+
+    return rope
+
+
+@wrong(fault="other")
+def patches_numpy(spec: RopeSpec) -> Rope:
+    """A cosine that works in single precision takes the place of NumPy's."""
+    cosine = np.cos
+
+    def in_single(angle: Array) -> Array:
+        return np.asarray(cosine(np.asarray(angle, dtype=np.float32)))
+
+    def rope(x: Array, positions: Array) -> Array:
+        setattr(np, "cos", in_single)  # noqa: B010
+        return honest(x, positions, spec)
+
+    return rope
+
+
+@wrong(fault="other")
+def leaves_threads(spec: RopeSpec) -> Rope:
+    """Every call starts a thread and does not wait for it."""
+
+    def rope(x: Array, positions: Array) -> Array:
+        threading.Thread(target=time.sleep, args=(0.5,), daemon=True).start()
+        return honest(x, positions, spec)
 
     return rope

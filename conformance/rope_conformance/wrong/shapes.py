@@ -173,7 +173,7 @@ def nan_spreads(spec: RopeSpec) -> Rope:
     return rope
 
 
-@wrong(fault="frequency")
+@wrong(fault="kernel-shape")
 def sum_forgets_a_term(spec: RopeSpec) -> Rope:
     """The second component misses the v cos term of the last pair."""
 
@@ -209,7 +209,7 @@ class cosine_of_cosine(_Consumer):  # noqa: N801  # named like its neighbours
         return rotate(x, np.cos(cos), np.sin(sin), self.spec)
 
 
-@wrong(fault="frequency", position_forms=("t", "bt"))
+@wrong(fault="angle-precision", position_forms=("t", "bt"))
 class sin_from_cos(_Consumer):  # noqa: N801
     """sin is made from cos, as the square root of 1 - cos**2 with the sign of sin."""
 
@@ -218,7 +218,7 @@ class sin_from_cos(_Consumer):  # noqa: N801
         return rotate(x, cos, (np.sign(sin) * length).astype(cos.dtype), self.spec)
 
 
-@wrong(fault="cache", position_forms=("t", "bt"))
+@wrong(fault="broadcast", position_forms=("t", "bt"))
 class first_row_of_table(_Consumer):  # noqa: N801
     """Every token gets the first row of the table."""
 

@@ -1,0 +1,229 @@
+"""The gradient of an implementation: its own ``vjp``, or what its framework makes of it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_conformance.accuracy import Judgement, Profile, judge
+from rope_conformance.trial import CheckFailure, TargetRaised, Trial
+from rope_ref import RopeSpec, cos_sin
+from rope_ref.spec import Layout
+
+Array = npt.NDArray[Any]
+Pull = Callable[[Any], Array]  # from a gradient in the framework's own type
+
+
+class NotDifferentiable(CheckFailure):
+    """The framework finds no way back from the result to x; the message says why."""
+
+
+def own_vjp(trial: Trial) -> bool:
+    """Whether the object brings its own gradient."""
+    return callable(getattr(trial.implementation.made, "vjp", None))
+
+
+def transposed(spec: RopeSpec) -> RopeSpec:
+    """The gradient as a RoPE: it turns the other way, and writes where the other read."""
+    return replace(
+        spec,
+        layout=spec.output_layout,
+        output_layout=spec.layout,
+        direction=-spec.direction,
+    )
+
+
+def collected(profile: Profile) -> Profile:
+    """What a profile says of gradients.
+
+    A framework adds up what comes back along each use of x in the type of x. The two
+    products of a component are then rounded to it before their sum is: together by at most
+    u_out r, once more than a rotation that is rounded at its end.
+    """
+    return replace(profile, output_roundings=max(2, profile.output_roundings), wide_products=False)
+
+
+def judge_gradient(trial: Trial, got: Array, g: Array, positions: Array) -> Judgement:
+    """Compare a gradient with the transposed rotation of g."""
+    spec = transposed(trial.spec)
+    return judge(got, g, positions, spec, trial.dtype, collected(trial.profile))
+
+
+def demand_gradient(trial: Trial, got: Array, g: Array, positions: Array, message: str) -> None:
+    """Fail where a gradient is not the transposed rotation of g, and say what it may be."""
+    judgement = judge_gradient(trial, got, g, positions)
+    trial.count(judgement)
+    mirror = copy.copy(trial)  # whose pairs are written where the gradient's are
+    mirror.spec = transposed(trial.spec)
+    try:
+        mirror.demand(judgement, message)
+    except CheckFailure as failure:
+        for words, spec, factor, p in _suspects(trial.spec, positions):
+            seen = np.asarray(got, np.float64) * factor
+            found = judge(seen, g, p, spec, trial.dtype, collected(trial.profile))
+            if (found.ratio <= 1).all():
+                raise CheckFailure(f"{failure}; {words}", fault="gradient") from None
+        raise CheckFailure(str(failure), fault="gradient") from None
+
+
+def _suspects(spec: RopeSpec, positions: Array) -> Iterator[tuple[str, RopeSpec, float, Array]]:
+    """What the gradient may be instead: words, the RoPE it is, times what, and where."""
+    back, amplitude = transposed(spec), float(spec.frequencies.amplitude)
+    forth = replace(back, direction=spec.direction)
+    yield "it turns the way of the forward pass", forth, 1, positions
+    if amplitude != 1:
+        yield "it is the inverse, divided by the amplitude", back, amplitude**2, positions
+        yield "it has no amplitude", back, amplitude, positions
+    if spec.output_layout != spec.layout:
+        swapped = replace(back, layout=spec.layout, output_layout=spec.output_layout)
+        yield "it reads where the forward pass reads, not where it writes", swapped, 1, positions
+    layout: Layout = "half" if spec.layout == "interleaved" else "interleaved"
+    other = replace(back, layout=layout, output_layout=layout)
+    yield f"its pairs are {layout}", other, 1, positions
+    tokens = np.arange(positions.shape[-1])
+    yield "it stands at the positions 0, 1, 2, ... whatever positions are given", back, 1, tokens
+    yield "it is not rotated at all", back, 1, 0 * tokens
+
+
+def pullback(trial: Trial, x: Array, positions: Array, *, again: bool = False) -> Pull:
+    """Rotate x, and return the function from the gradient of the result to that of x.
+
+    What it is given is an array of the framework, what it returns one of NumPy, ``bthd``.
+
+    Parameters
+    ----------
+    trial
+        The surface `gradient` must exist.
+    x, positions
+        As in `Trial.apply`; the positions must be ones that one call can be given.
+    again
+        Whether the function will be called more than once.
+
+    Raises
+    ------
+    NotDifferentiable
+        If the framework finds no way back.
+    CheckFailure
+        If result or gradient have the wrong type, dtype or shape.
+    TargetRaised
+        If something raised.
+    """
+    if own_vjp(trial):
+        trial.apply(x, positions)
+        return _own(trial, x.shape, positions)
+    if trial.implementation.first_call is None:
+        trial.apply(x, positions)  # before anything is traced
+    return {"torch": _torch, "jax": _jax}[trial.claim.namespace](trial, x, positions, again)
+
+
+def gradient(trial: Trial, x: Array, g: Array, positions: Array) -> Array:
+    """The gradient of one call; see `pullback`."""
+    return pullback(trial, x, positions)(trial.native(g))
+
+
+def checked_gradient(trial: Trial, result: Any, native: Any, shape: tuple[int, ...]) -> Array:
+    """A gradient as a NumPy array ``bthd``, once type, dtype and shape are right."""
+    try:
+        return trial.from_claimed_axes(trial.checked(result, native), shape)
+    except CheckFailure as failure:
+        raise CheckFailure(f"of the gradient: {failure}", fault="gradient") from None
+
+
+def _own(trial: Trial, shape: tuple[int, ...], positions: Array) -> Pull:
+    arguments = trial.position_arguments(positions, shape)
+
+    def pull(g: Any) -> Array:
+        return checked_gradient(trial, trial.call("gradient", g, *arguments), g, shape)
+
+    return pull
+
+
+def forward(trial: Trial, native: Any, positions: Array, shape: tuple[int, ...]) -> Any:
+    """The result in the framework's own type; what it raises is not caught."""
+    surface = "apply" if trial.implementation.has("apply") else "rotate"
+    if surface == "apply":
+        arguments = trial.position_arguments(positions, shape)
+    else:
+        arguments = tuple(trial.table(part) for part in cos_sin(positions, trial.spec))
+    result = trial.implementation.call(surface, native, *arguments)
+    return native if result is None and trial.claim.in_place else result
+
+
+def followed(trial: Trial, function: Callable[..., Any], *arguments: Any) -> Any:
+    """A forward pass that the framework follows; where it cannot, the reason."""
+    try:
+        return trial.invoke(function, *arguments)
+    except TargetRaised as error:
+        raise NotDifferentiable(f"cannot be differentiated: raised {error}") from error
+
+
+def backward(trial: Trial, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """A backward pass; what is not implemented cannot be differentiated, all else is raised."""
+    try:
+        return trial.invoke(function, *arguments, **named)
+    except TargetRaised as raised:
+        text = str(raised)
+        missing = isinstance(raised.error, NotImplementedError)
+        if missing or "not implemented" in text or "no autograd formula" in text:
+            raise NotDifferentiable(f"cannot be differentiated: raised {text}") from raised
+        raise
+
+
+def torch_result(trial: Trial, native: Any, positions: Array, shape: tuple[int, ...]) -> Any:
+    """The result for a tensor that torch follows."""
+    import torch
+
+    with torch.enable_grad():
+        result = followed(trial, forward, trial, native, positions, shape)
+    trial.checked(result, native)
+    if not result.requires_grad:
+        raise NotDifferentiable("the result is cut off from x: torch keeps no graph of it")
+    return result
+
+
+def torch_gradient(trial: Trial, result: Any, leaf: Any, g: Any, *, again: bool = False) -> Any:
+    """The gradient of a leaf."""
+    import torch
+
+    (gradient,) = backward(
+        trial, torch.autograd.grad, result, leaf, g, retain_graph=again, allow_unused=True
+    )
+    if gradient is None:
+        raise NotDifferentiable("the result is cut off from x: no gradient reaches it")
+    return gradient
+
+
+def _torch(trial: Trial, x: Array, positions: Array, again: bool) -> Pull:
+    leaf = trial.native(x).requires_grad_()
+    # What a layer rotates is the result of another; a leaf may not be written to.
+    result = torch_result(trial, leaf.clone(), positions, x.shape)
+
+    def pull(g: Any) -> Array:
+        gradient = torch_gradient(trial, result, leaf, g, again=again)
+        return checked_gradient(trial, gradient, g, x.shape)
+
+    return pull
+
+
+def _jax(trial: Trial, x: Array, positions: Array, again: bool) -> Pull:
+    import jax
+
+    native = trial.native(x)
+    result, back = followed(
+        trial, jax.vjp, lambda x_: forward(trial, x_, positions, x.shape), native
+    )
+    trial.checked(result, native)
+
+    def pull(g: Any) -> Array:
+        (gradient,) = backward(trial, back, g)
+        got = checked_gradient(trial, gradient, g, x.shape)
+        if trial.namespace.host(g).any() and not got.any():
+            raise NotDifferentiable("the result is cut off from x: its gradient is 0 everywhere")
+        return got
+
+    return pull

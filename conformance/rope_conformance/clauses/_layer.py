@@ -1,0 +1,109 @@
+"""Calls the surface `attention`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_conformance.faults import Fault
+from rope_conformance.inputs import Case
+from rope_conformance.trial import CheckFailure, Trial
+
+if TYPE_CHECKING:
+    from rope_conformance.claim import Claim
+
+Array = npt.NDArray[Any]
+
+
+def key_heads(case: Case) -> int:
+    """How many heads k and v have: the parameter, where it divides those of q."""
+    n = case.parameter
+    return n if n > 0 and case.heads % n == 0 else case.heads
+
+
+def placed(claim: Claim, start: int, tokens: int) -> range:
+    """Positions in a row from `start`, or as near to it as the claimed range comes."""
+    low, high = claim.position_range
+    start = 0 if claim.position_forms == ("none",) else max(low, min(start, high - tokens + 1))
+    return range(start, start + tokens)
+
+
+def layer_data(trial: Trial, case: Case) -> tuple[Array, Array, Array]:
+    """Numbers for q, k and v."""
+    fewer = replace(case, heads=key_heads(case))
+    k, v = (trial.x(replace(fewer, seed=case.seed + n)) for n in (1000, 2000))
+    return trial.x(case), k, v
+
+
+def call_layer(
+    trial: Trial, arrays: Sequence[Array], positions: Array, natives: Sequence[Any] | None = None
+) -> tuple[Array, Array, Array]:
+    """Call ``qkv(q, k, v, positions)`` and return what it returned, axes ``bthd``.
+
+    Parameters
+    ----------
+    trial
+        The surface `attention` must exist.
+    arrays
+        q, k and v.
+    positions
+        (T,) or (B, T).
+    natives
+        The same in the framework's own arrays, where these are more than copies.
+
+    Raises
+    ------
+    CheckFailure
+        If it does not return three arrays of the types and shapes of q, k and v.
+    TargetRaised
+        If it raised.
+    """
+    given = [trial.native(x) for x in arrays] if natives is None else list(natives)
+    return received(trial, sent(trial, given, positions, arrays[0].shape), given, arrays)
+
+
+def sent(
+    trial: Trial, natives: Sequence[Any], positions: Array, shape: tuple[int, ...]
+) -> Sequence[Any]:
+    """The three arrays that the surface `attention` returns, in its own type."""
+    result = trial.call("attention", *natives, *trial.position_arguments(positions, shape))
+    if result is None and trial.claim.in_place:
+        return natives
+    if not isinstance(result, tuple | list) or len(result) != 3:
+        raise CheckFailure(
+            "qkv(q, k, v, positions) must return the three arrays (q, k, v); "
+            f"it returned {type(result).__name__}"
+        )
+    return result
+
+
+def received(
+    trial: Trial, results: Sequence[Any], natives: Sequence[Any], arrays: Sequence[Array]
+) -> tuple[Array, Array, Array]:
+    """The same as NumPy arrays ``bthd``, once type, dtype and shape are right."""
+    q, k, v = (
+        trial.from_claimed_axes(_checked(trial, name, y, x), own.shape)
+        for name, y, x, own in zip("qkv", results, natives, arrays, strict=True)
+    )
+    return q, k, v
+
+
+def _checked(trial: Trial, name: str, result: Any, native: Any) -> Array:
+    """One of the results; the failure says which, and whether it is about shape or type."""
+    try:
+        return trial.checked(result, native)
+    except CheckFailure as failure:
+        own = trial.namespace
+        shaped = own.owns(result) and tuple(result.shape) != tuple(native.shape)
+        fault: Fault = "kernel-shape" if shaped else "dtype"
+        raise CheckFailure(f"of q, k and v, {name}: {failure}", fault=fault) from None
+
+
+def odd_numbers(x: Array) -> Array:
+    """An array of the same type and shape with NaN, infinities and -0 in it."""
+    odd = np.array([np.nan, np.inf, -np.inf, -0.0, 1.0])
+    return np.resize(odd, x.shape).astype(x.dtype)

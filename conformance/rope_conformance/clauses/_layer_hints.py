@@ -1,0 +1,136 @@
+"""Judges what came back of q, k and v, and says in words what was done instead."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_conformance.accuracy import bound, judge, pair_norm, per_token, unit_roundoff
+from rope_conformance.clauses._common import pairs
+from rope_conformance.clauses._layer import call_layer, key_heads
+from rope_conformance.clauses.passthrough import same_numbers
+from rope_conformance.faults import Fault
+from rope_conformance.implementation import Implementation
+from rope_conformance.inputs import Case
+from rope_conformance.trial import CheckFailure, TargetRaised, Trial
+from rope_ref import cos_sin
+
+Array = npt.NDArray[Any]
+
+
+def demand_layer(
+    trial: Trial, case: Case, arrays: Sequence[Array], after: Sequence[Array], where: str = ""
+) -> None:
+    """Fail if q or k is not rotated rightly, or v changed, and say what was done instead."""
+    positions = trial.positions(case)
+    for name, x, y in zip("qk", arrays, after, strict=False):
+        try:
+            trial.demand(
+                trial.judge(y, x, positions),
+                f"{name}{where} is not rotated as it should be (q has {case.heads} heads, k has "
+                f"{arrays[1].shape[2]})",
+            )
+        except CheckFailure as failure:
+            if where:  # what was returned has been judged; this is about memory
+                raise
+            cause = (
+                _once_used(trial, case, arrays)
+                or _exchanged(trial, arrays, name, y, positions)
+                or _overwritten(trial, x, y, positions)
+                or _other_head(trial, x, y, positions)
+                or _cause(trial, case, name)
+            )
+            if cause is None:
+                raise
+            words, fault = cause
+            raise CheckFailure(f"{failure}; {words}", fault=fault) from None
+    if not same_numbers(arrays[2], after[2]).all():
+        raise CheckFailure(f"v{where} was changed: only q and k are rotated")
+
+
+def _once_used(trial: Trial, case: Case, arrays: Sequence[Array]) -> tuple[str, Fault] | None:
+    """Whether a new object does it rightly."""
+    if not trial.implementation.is_factory:
+        return None
+    made, positions = trial.implementation.remade(trial.spec), trial.positions(case)
+    new = Trial(made, trial.dtype, trial.profile, device=trial.device)
+    try:
+        after = call_layer(new, arrays, positions)
+    except (CheckFailure, TargetRaised):
+        return None
+    right = (_is_right(new, y, x, positions) for x, y in zip(arrays[:2], after, strict=False))
+    words = "a new object does it rightly, this one was used before"
+    return (words, "cache") if all(right) else None
+
+
+def _exchanged(
+    trial: Trial, arrays: Sequence[Array], name: str, y: Array, positions: Array
+) -> tuple[str, Fault] | None:
+    """Whether one array holds what the other should."""
+    other = arrays[1 - "qk".index(name)]
+    if other.shape == y.shape and _is_right(trial, y, other, positions):
+        return f"{name} holds what belongs into the other", "aliasing"
+    return None
+
+
+def _overwritten(trial: Trial, x: Array, y: Array, positions: Array) -> tuple[str, Fault] | None:
+    """Whether one component was made from the other after that was overwritten."""
+    cos, sin = (table[..., None, :] for table in cos_sin(positions, trial.spec))
+    (u, v), (first, second) = pairs(trial, x), pairs(trial, y, output=True)
+    r, dtype = pair_norm(x, trial.spec), trial.dtype
+    error = bound(trial.profile, trial.spec, per_token(positions), dtype, r) * r
+    near = 4 * unit_roundoff(dtype) * np.where(r == 0, 0.0, error)
+    for name, wrong in (
+        ("second", [u * cos - v * sin, first * sin + v * cos]),
+        ("first", [u * cos - second * sin, u * sin + v * cos]),
+    ):
+        seen = zip((first, second), wrong, strict=True)
+        if all((np.abs(got - one) <= near).all() for got, one in seen) and r.any():
+            return f"the {name} of two channels is made from the other's result", "aliasing"
+    return None
+
+
+def _other_head(trial: Trial, x: Array, y: Array, positions: Array) -> tuple[str, Fault] | None:
+    """Whether a head holds what another should, or heads were taken for tokens."""
+    for h, g in itertools.permutations(range(x.shape[2]), 2):
+        own, other = x[:, :, [h]], x[:, :, [g]]
+        y_h = y[:, :, [h]]
+        if _is_right(trial, y_h, other, positions) and not _is_right(trial, y_h, own, positions):
+            return f"head {h} holds what belongs into head {g}", "broadcast"
+    if x.shape[1] == x.shape[2] and positions.ndim == 1:
+        x, y = x.swapaxes(1, 2), y.swapaxes(1, 2)
+        if _is_right(trial, y, x, positions):
+            return "the phases go along the heads instead of the tokens", "broadcast"
+    return None
+
+
+def _is_right(trial: Trial, y: Array, x: Array, positions: Array) -> bool:
+    ratio = judge(y, x, positions, trial.spec, trial.dtype, trial.profile).ratio
+    return bool((ratio <= 1).all())
+
+
+def _cause(trial: Trial, case: Case, name: str) -> tuple[str, Fault] | None:
+    """What is probably wrong with q or k, looked at as a RoPE of its own."""
+    from rope_conformance.diagnosis import likely_cause
+
+    which, surface = "qk".index(name), trial.implementation
+
+    def alone(x: Any, *positions: Any) -> Any:
+        host = trial.namespace.host(x)
+        three = [trial.namespace.array(host, trial.device) for _ in "qkv"]
+        return surface.call("attention", *three, *positions)[which]
+
+    probe = Trial(
+        Implementation(alone, trial.spec, trial.claim),
+        trial.dtype,
+        trial.profile,
+        device=trial.device,
+    )
+    heads = replace(case, heads=key_heads(case) if which else case.heads, parameter=0)
+    cause = likely_cause(probe, heads, "apply")
+    return None if cause is None else (f"of {name}: {cause.words}", cause.fault)

@@ -1,0 +1,336 @@
+"""Calls the surface `logits`, and says how far an honest score may be from the true one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_conformance.accuracy import DECISIVE, bound, pair_norm, per_token, tiny, unit_roundoff
+from rope_conformance.clauses._layer import placed
+from rope_conformance.faults import Fault
+from rope_conformance.inputs import Case, QueriesKeys
+from rope_conformance.trial import CheckFailure, TargetRaised, Trial
+from rope_ref import attention_logits, pair_channels
+
+Array = npt.NDArray[Any]
+
+SCALE_FACT = "scores are scaled by"
+
+
+@dataclass(frozen=True)
+class Given:
+    """What one call is given: arrays ``bthd`` and positions (T,) or (B, T)."""
+
+    q: Array
+    k: Array
+    q_positions: Array
+    k_positions: Array
+
+
+def given(trial: Trial, case: QueriesKeys) -> Given:
+    """The data of a case."""
+    return Given(
+        trial.x(case.q),
+        trial.x(replace(case.k, seed=case.k.seed + 1000)),
+        trial.positions(case.q),
+        trial.positions(case.k),
+    )
+
+
+def call_logits(trial: Trial, what: Given, natives: list[Any] | None = None) -> tuple[Array, str]:
+    """Call ``logits`` and return the scores (B, H, Tq, Tk) and their type.
+
+    Raises
+    ------
+    CheckFailure
+        If it does not return an array of that shape, of the type of q or a wider one.
+    TargetRaised
+        If it raised.
+    """
+    q, k = [trial.native(x) for x in (what.q, what.k)] if natives is None else natives
+    result = trial.call(
+        "logits",
+        q,
+        k,
+        *trial.position_arguments(what.q_positions, what.q.shape),
+        *trial.position_arguments(what.k_positions, what.k.shape),
+    )
+    own = trial.namespace
+    if not own.owns(result):
+        raise CheckFailure(
+            f"returned {type(result).__module__}.{type(result).__name__}, not an array of the type "
+            "that q has",
+            fault="dtype",
+        )
+    batch, tokens, heads = what.q.shape[:3]
+    full = (batch, heads, tokens, what.k.shape[1])
+    lacking = [n for n, letter in enumerate("bh") if letter not in trial.claim.axes]
+    short = tuple(length for n, length in enumerate(full) if n not in lacking)
+    if tuple(result.shape) not in (full, short):
+        raise CheckFailure(
+            f"returned shape {tuple(result.shape)} for {heads} heads, {tokens} queries and "
+            f"{what.k.shape[1]} keys in {batch} rows; (B, H, Tq, Tk) is {full}",
+            fault="kernel-shape",
+        )
+    kind = own.dtype(result)
+    if kind not in (trial.dtype, "float32", "float64") or (
+        unit_roundoff(kind) > unit_roundoff(trial.dtype)
+    ):
+        raise CheckFailure(
+            f"returned scores of dtype {kind} for q and k of dtype {trial.dtype}", fault="dtype"
+        )
+    if own.device(result) != own.device(q):
+        raise CheckFailure(f"returned scores on {own.device(result)} for q on {own.device(q)}")
+    trial.last_result = result
+    host = own.host(result)
+    trial.outputs.add(hash(host.tobytes()))
+    return host.reshape(full), kind
+
+
+def true_scores(trial: Trial, what: Given, scale: float) -> Array:
+    """The scores in float64."""
+    arguments = (what.q, what.k, what.q_positions, what.k_positions)
+    return attention_logits(*arguments, trial.spec, axes="bthd", scale=scale)
+
+
+def scale_of(trial: Trial) -> float:
+    """The factor on every score: the one claimed, else 1 or 1/sqrt(D), which is a fact."""
+    if trial.claim.logit_scale is not None:
+        return float(trial.claim.logit_scale)
+    usual = {"1": 1.0, "1/sqrt(D)": float(trial.spec.head_dim**-0.5)}
+    if SCALE_FACT not in trial.facts:
+        row = trial.cut(Case(1, 1, 1, placed(trial.claim, 0, 1)))
+        x, p = trial.x(row), trial.positions(row)
+        same = Given(x, x, p, p)
+        score, _ = call_logits(trial, same)
+        ratio = float(score[0, 0, 0, 0]) / float(true_scores(trial, same, 1.0)[0, 0, 0, 0])
+        middle = trial.spec.head_dim**-0.25
+        trial.facts[SCALE_FACT] = "1" if not 0 < ratio < middle else "1/sqrt(D)"
+    return usual[trial.facts[SCALE_FACT]]
+
+
+def allowed(trial: Trial, what: Given, scale: float, kind: str) -> tuple[Array, Array]:
+    """Return how far scores may be from the true ones, and what they are at most.
+
+    Parameters
+    ----------
+    trial
+        Its spec, type of data and profile.
+    what
+        The call.
+    scale
+        The factor on every score.
+    kind
+        The type of the scores.
+
+    Returns
+    -------
+    allowed, size
+        (B, H, Tq, Tk). `size` is the sum of all pairs' lengths, times the factor: what is
+        allowed is compared with it to see whether a score decides anything.
+
+    Notes
+    -----
+    With ``e`` the error of a rotated pair (`accuracy.bound`, as a length) and ``r`` its
+    length, a pair's part of the score errs by at most ``r_q e_k + r_k e_q + e_q e_k``. The
+    sum of D products errs by ``gamma_D`` of the sum of their sizes, whatever the order. The
+    factor is rounded once and multiplied once, at worst in the type of the data; the
+    score is rounded to its type before and after it. The true score is computed in
+    float64, with errors of its own.
+    """
+    spec, group = trial.spec, what.q.shape[2] // what.k.shape[2]
+    calculation = trial.profile.calculation(trial.dtype)
+    u_calc, u_data, u_out = (unit_roundoff(t) for t in (calculation, trial.dtype, kind))
+    (r_q, e_q), (r_k, e_k) = (
+        _lengths(trial, x, p) for x, p in ((what.q, what.q_positions), (what.k, what.k_positions))
+    )
+    r_k, e_k = (np.repeat(part, group, axis=1) for part in (r_k, e_k))
+    rest = np.setdiff1d(np.arange(spec.head_dim), pair_channels(spec))
+    q_rest, k_rest = (
+        np.abs(np.asarray(x[..., rest], np.float64)).transpose(0, 2, 1, 3) for x in (what.q, what.k)
+    )
+    k_rest = np.repeat(k_rest, group, axis=1)
+    untouched = q_rest @ k_rest.swapaxes(-1, -2)
+    size = r_q @ r_k.swapaxes(-1, -2) + untouched
+    with np.errstate(invalid="ignore"):  # outside the profile anything is allowed
+        error = r_q @ e_k.swapaxes(-1, -2) + e_q @ (r_k + e_k).swapaxes(-1, -2)
+    error = np.where(np.isnan(error), np.inf, error)
+    most = size + error
+    d = spec.head_dim
+    total = error + _gamma(d, u_calc) * most
+    if scale != 1:
+        total = total + _gamma(2, u_data) * (most + total)
+    total = total + _gamma(2, u_out) * (most + total)
+    total = total + _gamma(d + 10, unit_roundoff("float64")) * size
+    least = (d + 2) * tiny(calculation) * max(scale, 1.0) + 2 * tiny(kind) * max(scale, 1.0)
+    return scale * total + least, scale * size
+
+
+def _gamma(n: int, u: float) -> float:
+    return n * u / (1 - n * u)
+
+
+def _lengths(trial: Trial, x: Array, positions: Array) -> tuple[Array, Array]:
+    """The length of each pair, and how far it may be off: (B, H, T, R/2)."""
+    r = pair_norm(x, trial.spec)
+    residual = bound(trial.profile, trial.spec, per_token(positions), trial.dtype, r, norm=True)
+    with np.errstate(invalid="ignore"):
+        e = np.where(r == 0, 0.0, residual * r * unit_roundoff(trial.dtype))
+    return r.transpose(0, 2, 1, 3), e.transpose(0, 2, 1, 3)
+
+
+def demand_scores(
+    trial: Trial,
+    what: Given,
+    pair: tuple[Array, Array],
+    limits: tuple[Array, Array],
+    message: str,
+) -> None:
+    """Count the evidence, and fail with the first score that is off by more than allowed.
+
+    Parameters
+    ----------
+    trial
+        Counts.
+    what
+        The call.
+    pair
+        The scores got and wanted.
+    limits
+        As `allowed` returns them.
+    message
+        What is wrong.
+    """
+    bad, decisive = wrong_scores(pair, limits)
+    trial.samples += decisive.size
+    trial.decisive += int(decisive.sum())
+    if not bad.any():
+        return
+    (got, want), (limit, _) = pair, limits
+    b, h, i, j = (int(n) for n in np.argwhere(bad)[0])
+    m, n = (
+        float(p[b, t] if p.ndim == 2 else p[t])
+        for p, t in ((what.q_positions, i), (what.k_positions, j))
+    )
+    raise CheckFailure(
+        f"{message}: row {b}, head {h}, query {i} at position {m:g}, key {j} at position {n:g}: "
+        f"got {got[b, h, i, j]:.9g}, want {want[b, h, i, j]:.9g}, "
+        f"{abs(got[b, h, i, j] - want[b, h, i, j]) / limit[b, h, i, j]:.3g} times what is allowed"
+    )
+
+
+def wrong_scores(
+    pair: tuple[Array, Array], limits: tuple[Array, Array]
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Which scores are wrong, and which could tell right from wrong."""
+    (got, want), (limit, size) = pair, limits
+    # Zeros decide nothing, but must come out as zeros.
+    decisive = limit <= DECISIVE * size
+    nothing = size == 0
+    error = np.abs(np.asarray(got, np.float64) - want)
+    return ~(error <= limit) & (decisive | nothing), decisive
+
+
+def compare_scores(trial: Trial, what: Given, factor: float, message: str) -> None:
+    """Compare with the reference's scores, and say what may have been done instead."""
+    scores, kind = call_logits(trial, what)
+    limits = allowed(trial, what, factor, kind)
+    try:
+        demand_scores(trial, what, (scores, true_scores(trial, what, factor)), limits, message)
+    except CheckFailure as failure:
+        raise explained(failure, trial, what, factor, (scores, kind)) from None
+
+
+def explained(
+    failure: CheckFailure, trial: Trial, what: Given, factor: float, got: tuple[Array, str]
+) -> CheckFailure:
+    """The same failure with what may have been done instead, where that is plain."""
+    scores, kind = got
+
+    def fits(seen: Array, other: Given) -> bool:
+        limits = allowed(trial, other, factor, kind)
+        bad, decisive = wrong_scores((seen, true_scores(trial, other, factor)), limits)
+        return bool(decisive.any() and not bad.any())
+
+    new = new_object(trial)
+    with contextlib.suppress(CheckFailure, TargetRaised):
+        if new is not None and fits(call_logits(new, what)[0], what):
+            words = "a new object does it rightly, this one was used before"
+            return CheckFailure(f"{failure}; {words}", fault="cache")
+    for words, fault, other in _suspects(what):
+        if fits(scores, other):
+            return CheckFailure(f"{failure}; {words}", fault=fault)
+    want, (limit, size) = true_scores(trial, what, factor), allowed(trial, what, factor, kind)
+    if (np.abs(scores - want) <= size / 256).all():
+        words = "all scores are nearly right: something is rounded on the way"
+        return CheckFailure(f"{failure}; {words}", fault="dtype")
+    fitted = _fitted(scores, want, (limit, size))
+    if fitted is not None:
+        words = f"all scores are {fitted:.6g} times what they should be"
+        return CheckFailure(f"{failure}; {words}", fault="scaling")
+    return failure
+
+
+def new_object(trial: Trial) -> Trial | None:
+    """A trial of the same target made anew, where it can be."""
+    if not trial.implementation.is_factory:
+        return None
+    made = trial.implementation.remade(trial.spec)
+    return Trial(made, trial.dtype, trial.profile, device=trial.device)
+
+
+def _suspects(what: Given) -> Iterator[tuple[str, Fault, Given]]:
+    """What may have been done instead, and whose fault that is."""
+    p_q, p_k = what.q_positions, what.k_positions
+    queries, keys = (np.arange(p.shape[-1]) for p in (p_q, p_k))
+    ends = keys.size - queries.size
+    for words, changed in (
+        ("q_positions are not used: queries stand at 0, 1, 2, ...", {"q_positions": queries}),
+        ("k_positions are not used: keys stand at 0, 1, 2, ...", {"k_positions": keys}),
+        (
+            "neither positions are used: both stand at 0, 1, 2, ...",
+            {"q_positions": queries, "k_positions": keys},
+        ),
+        ("q_positions are not used: queries are the last keys", {"q_positions": queries + ends}),
+        ("the first query stands with the first key", {"q_positions": p_k[..., :1] + queries}),
+        ("queries are not rotated", {"q_positions": 0 * p_q}),
+        ("keys are not rotated", {"k_positions": 0 * p_k}),
+        ("neither queries nor keys are rotated", {"q_positions": 0 * p_q, "k_positions": 0 * p_k}),
+        ("queries stand one position later", {"q_positions": p_q + 1}),
+        ("queries stand one position earlier", {"q_positions": p_q - 1}),
+        ("keys stand one position later", {"k_positions": p_k + 1}),
+        ("keys stand one position earlier", {"k_positions": p_k - 1}),
+    ):
+        yield words, "position", replace(what, **changed)
+    if p_q.shape[-1] >= p_k.shape[-1]:
+        same = p_q[..., : p_k.shape[-1]]
+        yield "keys stand at the positions of queries", "position", replace(what, k_positions=same)
+    if p_k.shape[-1] >= p_q.shape[-1]:
+        same = p_k[..., : p_q.shape[-1]]
+        yield "queries stand at the positions of keys", "position", replace(what, q_positions=same)
+    turned = replace(what, q_positions=-p_q, k_positions=-p_k)
+    yield "the distance has the other sign", "sign", turned
+    yield "queries turn the other way", "sign", replace(what, q_positions=-p_q)
+    yield "keys turn the other way", "sign", replace(what, k_positions=-p_k)
+    heads, shared = what.q.shape[2], what.k.shape[2]
+    if 1 < shared < heads:
+        # Interleaved, as if every query head had a key head of its own.
+        own = what.k[:, :, np.arange(heads) % shared]
+        yield "the groups of heads are interleaved", "broadcast", replace(what, k=own)
+
+
+def _fitted(got: Array, want: Array, limits: tuple[Array, Array]) -> float | None:
+    """The one factor by which all scores are off, if there is one."""
+    got = np.asarray(got, np.float64)
+    square = float((want * want).sum())
+    if not np.isfinite(got).all() or square == 0:
+        return None
+    ratio = float((got * want).sum()) / square
+    limit, size = limits
+    bad, _ = wrong_scores((got, ratio * want), (limit * max(abs(ratio), 1), size))
+    return None if bad.any() else ratio

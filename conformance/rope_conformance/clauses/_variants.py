@@ -1,0 +1,69 @@
+"""The same target made for a spec with something more in it: an amplitude, channels that stay.
+
+What comes back is a trial of it, or a string that says why there is none. One that does
+not rotate as the other spec does is none: that is the affair of other clauses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rope_conformance.accuracy import judge
+from rope_conformance.clauses._common import numeric_fixed
+from rope_conformance.exchange import NamespaceError
+from rope_conformance.implementation import TargetError, Unsupported
+from rope_conformance.trial import CheckFailure, TargetRaised, Trial
+from rope_ref import Given, PowerLaw, RopeSpec
+
+OTHER_AMPLITUDE = 1.25  # exact in every type, and so is its square
+
+
+def amplified(trial: Trial) -> Trial | str:
+    """With an amplitude that is not 1."""
+    spec = trial.spec
+    if spec.frequencies.amplitude == 1:
+        spec = replace(spec, frequencies=Given(spec.theta(), amplitude=OTHER_AMPLITUDE))
+    return _made(trial, spec, f"with the amplitude {OTHER_AMPLITUDE}")
+
+
+def half_rotated(trial: Trial) -> Trial | str:
+    """With channels that do not rotate."""
+    spec = trial.spec
+    if spec.rotary_dim == spec.head_dim:
+        if spec.head_dim < 4 or not isinstance(spec.frequencies, PowerLaw):
+            return "every channel rotates"
+        spec = replace(spec, rotary_dim=spec.head_dim // 4 * 2)
+    return _made(trial, spec, "with channels that do not rotate")
+
+
+def reason(made: Trial | str) -> str | None:
+    """Why there is none."""
+    return made if isinstance(made, str) else None
+
+
+def absorb(trial: Trial, other: Trial) -> None:
+    """Count what was seen of the target made for another spec."""
+    if other.implementation is not trial.implementation:
+        trial.implementation.calls += other.implementation.calls
+    trial.samples += other.samples
+    trial.decisive += other.decisive
+
+
+def _made(trial: Trial, spec: RopeSpec, words: str) -> Trial | str:
+    implementation = trial.implementation
+    if spec != trial.spec:
+        if not implementation.is_factory:
+            return "a plain callable is judged for one spec; a factory is made for several"
+        try:
+            implementation = implementation.remade(spec)
+        except (Unsupported, TargetError) as error:
+            return f"{words}: {error}"
+    made = Trial(implementation, trial.dtype, trial.profile, device=trial.device)
+    case = next(c for c in numeric_fixed(made) if c.values == "normal")
+    x, positions = made.x(case), made.positions(case)
+    try:
+        y = made.apply(x, positions)
+    except (CheckFailure, TargetRaised, NamespaceError) as error:
+        return f"{words}: {error}"
+    ratio = judge(y, x, positions, made.spec, made.dtype, made.profile).ratio
+    return made if (ratio <= 1).all() else f"{words} it does not rotate as it should"
