@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from rope_conformance.report import Report
     from rope_conformance.runner import check
     from rope_conformance.testing import parametrize_with_checks
+    from rope_conformance.waivers import Waiver, WaiverError
 
 __all__ = [
     "Claim",
     "Report",
     "TargetError",
     "Unsupported",
+    "Waiver",
+    "WaiverError",
     "check",
     "claims",
     "parametrize_with_checks",
@@ -33,6 +36,8 @@ _HOME = {
     "Report": "report",
     "TargetError": "implementation",
     "Unsupported": "implementation",
+    "Waiver": "waivers",
+    "WaiverError": "waivers",
     "check": "runner",
     "claims": "claim",
     "parametrize_with_checks": "testing",

@@ -17,7 +17,10 @@ import click
 from click.core import ParameterSource
 
 if TYPE_CHECKING:
+    from rope_conformance.isolation import Isolated, Told
     from rope_conformance.options import Settled
+    from rope_conformance.run import How, Run
+    from rope_conformance.watched import Watched
 
 CONFORMANT, NOT_CONFORMANT, NO_VERDICT = 0, 1, 2
 
@@ -28,8 +31,9 @@ class NoVerdict(click.ClickException):
     exit_code = NO_VERDICT
 
 
-# How a run is shown, not what is judged: no part of a command that reproduces a failure.
-_SHOWING = ("target", "only", "as_json", "quiet")
+# How a run is shown or what is forgiven, not what is judged: no part of a command that
+# reproduces a failure.
+_SHOWING = ("target", "only", "waivers", "as_json", "quiet")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -100,11 +104,27 @@ def rope_ref() -> None:
     metavar="CLAUSE",
     help="Judge this clause only, see `rope-ref list --clauses`; may be repeated.",
 )
+@click.option("--waivers", metavar="FILE", help="Failures that are forgiven for a while, in TOML.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=30.0,
+    metavar="SECONDS",
+    help="How long one call may take; 30.",
+)
+@click.option(
+    "--no-isolation",
+    is_flag=True,
+    help="Run TARGET in this process: for targets that are trusted. What it prints is shown.",
+)
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout, all else on stderr.")
 @click.option("--quiet", "-q", is_flag=True, help="Show the verdict only.")
 def check(
     target: str,
     only: tuple[str, ...],
+    waivers: str | None,
+    timeout: float,
+    no_isolation: bool,
     as_json: bool,
     quiet: bool,
     effort: str,
@@ -121,46 +141,56 @@ def check(
     Options say what the target claims to be. Left out, its own attributes `spec` and `claim` are
     taken, then what trying it shows, then the defaults named below.
 
+    TARGET gets a process of its own: if it hangs, crashes or ends the process, the clause gets the
+    verdict `error`, and the next one is judged in a new process.
+
     Exit status: 0 conformant; 1 not conformant, or not enough evidence; 2 no verdict, as the
     target could not be loaded or the call is wrong.
     """
-    with _own_stdout() as stdout:
-        import hypothesis  # noqa: F401  # loaded before bytecode is no longer written
+    with _own_stdout() as stdout, contextlib.ExitStack() as ending:
+        python = None
+        if not no_isolation:
+            from rope_conformance.watched import Limits, new_python
+
+            # It loads what it needs while this process does the same.
+            python = new_python(Limits(timeout))
+            ending.callback(python.close)
 
         from rope_conformance.options import command_line
         from rope_conformance.registry import all_checks
-        from rope_conformance.runner import check as judge
+        from rope_conformance.run import How
+        from rope_conformance.runner import judged
         from rope_conformance.terminal import Screen
+        from rope_conformance.waivers import WaiverError, load_waivers, waived
 
         clauses = [each.name for each in all_checks()]
         if unknown := [name for name in only if name not in clauses]:
             raise NoVerdict(
                 f"there is no clause {unknown[0]!r}; `rope-ref list --clauses` shows all"
             )
+        try:
+            forgiven = load_waivers(waivers)
+        except WaiverError as error:
+            raise NoVerdict(str(error)) from None
         screen = Screen(sys.stderr if as_json else stdout, quiet=quiet, partial=bool(only))
         with _no_verdict_if_it_raises(target), _no_bytecode(), _interrupts() as interrupted:
 
             def show(result: Any) -> None:
-                screen.show(result)
+                screen.show(waived(result, forgiven, target))
                 if interrupted:
                     raise KeyboardInterrupt
 
-            implementation, settled = _settled(target, direction, asked)
-            with screen.running(
-                target, settled, [name for name in clauses if not only or name in only]
-            ):
-                report = judge(
-                    implementation,
-                    spec=settled.spec,
-                    claim=settled.claim,
-                    effort=effort,
-                    seed=seed,
-                    name=target,
-                    only=only or None,
-                    progress=show,
-                    command=command_line(target, _given(click.get_current_context())),
-                )
-        report.facts[:0] = settled.facts
+            command = command_line(target, _given(click.get_current_context()))
+            how = How(effort, seed, target, only or None, command)
+            asked["direction"] = None if direction is None else int(direction)
+            run, settled = (
+                _here(target, how, asked)
+                if python is None
+                else _elsewhere(target, how, asked, python)
+            )
+            chosen = [name for name in clauses if not only or name in only]
+            with contextlib.closing(run), screen.running(target, settled, chosen):
+                report = judged(run, waivers=forgiven, progress=show)
         screen.finish(report)
         if as_json:
             stdout.write(report.to_json() + "\n")
@@ -198,19 +228,35 @@ def list_(kinds: str) -> None:
     show_names(lines[kinds]())
 
 
-def _settled(target: str, direction: str | None, asked: dict[str, Any]) -> tuple[Any, Settled]:
-    """The target, and what it is judged as."""
+def _here(target: str, how: How, asked: dict[str, Any]) -> tuple[Run, Settled]:
+    """The target in this process, and what it is judged as."""
+    import hypothesis  # noqa: F401  # loaded before bytecode is no longer written
+
     from rope_conformance.exchange import NamespaceError
     from rope_conformance.loading import load_target
-    from rope_conformance.options import OptionError, settle
+    from rope_conformance.options import OptionError
+    from rope_conformance.run import prepare_as_asked
     from rope_ref import RopeError
 
     implementation = load_target(target)
-    asked["direction"] = None if direction is None else int(direction)
     try:
-        return implementation, settle(implementation, name=target, **asked)
+        return prepare_as_asked(implementation, how, asked)
     except (NamespaceError, OptionError, RopeError) as error:
         raise NoVerdict(str(error)) from None
+
+
+def _elsewhere(
+    target: str, how: How, asked: dict[str, Any], python: Watched
+) -> tuple[Isolated, Told]:
+    """The same in a process of its own."""
+    from rope_conformance.exchange import NamespaceError
+    from rope_conformance.isolation import Isolated
+
+    try:
+        run = Isolated(target, how, asked=asked, limits=python.limits, python=python)
+    except (NamespaceError, ValueError) as error:
+        raise NoVerdict(str(error)) from None
+    return run, run.told
 
 
 def _given(context: click.Context) -> dict[str, Any]:
@@ -247,7 +293,7 @@ def _no_verdict_if_it_raises(target: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _interrupts() -> Iterator[list[int]]:
-    """Yield a list that is not empty once Ctrl-C was pressed.
+    """Yield a list that is not empty once Ctrl-C was pressed, or the run was asked to end.
 
     Python raises KeyboardInterrupt wherever it is, and where that is a callback of the
     garbage collector, such as Hypothesis has, the exception is lost.
@@ -258,15 +304,16 @@ def _interrupts() -> Iterator[list[int]]:
         seen.append(number)
         signal.default_int_handler(number, frame)
 
-    try:
-        before = signal.signal(signal.SIGINT, note)
-    except ValueError:  # not the main thread, which alone is interrupted
-        yield seen
-        return
+    before = {}
+    # Only the main thread is interrupted, and may say how.
+    with contextlib.suppress(ValueError):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, note)
     try:
         yield seen
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

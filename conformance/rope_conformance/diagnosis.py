@@ -11,7 +11,7 @@ a hint; the verdict never depends on it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,27 +25,28 @@ from rope_conformance.clauses._common import (
     standard_case,
     telling_position,
 )
-from rope_conformance.faults import Fault
+from rope_conformance.faults import Cause, Fault
 from rope_conformance.identify import layout_in_words, read_map, visible_pairs
 from rope_conformance.inputs import Case, Input
+from rope_conformance.shape_causes import (
+    APART,
+    is_right,
+    wrong_alone,
+    wrong_axes,
+    wrong_place,
+    wrong_size,
+    wrong_together,
+)
 from rope_conformance.suspects import Complex, right_turn, suspects
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
-from rope_ref import PowerLaw, RopeSpec, apply_rope, pair_channels
+from rope_ref import PowerLaw, RopeSpec, pair_channels
 
-__all__ = ["Cause", "likely_cause"]
+__all__ = ["likely_cause"]
 
 Array = npt.NDArray[np.float64]
 
 _SHORT = 16  # no table of a cache ends as soon as that
-
-
-@dataclass(frozen=True)
-class Cause:
-    """What is probably wrong: its formula in words, its class, and what speaks for it."""
-
-    words: str
-    fault: Fault
-    evidence: str
+_SEVERAL = 3  # one wrong position is a hole, not an error that grows
 
 
 def likely_cause(trial: Trial, case: Input, surface: str) -> Cause | None:
@@ -64,15 +65,21 @@ def likely_cause(trial: Trial, case: Input, surface: str) -> Cause | None:
     if surface in ("table", "theta"):
         return _first([lambda: _wrong_numbers(probe, surface)])
     searches: list[Callable[[], Cause | None]] = [
+        lambda: wrong_alone(probe),
         lambda: _wrong_pairs(probe),
-        lambda: _wrong_axes(probe),
+        lambda: wrong_axes(probe, APART),
         lambda: _wrong_numbers(probe),
         lambda: _wrong_second_channel(probe),
     ]
     if isinstance(case, Case):
         own = case
         searches.insert(0, lambda: _wrong_once_used(trial, own))
-        searches += [lambda: _wrong_size(probe, own), lambda: _wrong_together(probe, own)]
+        searches += [
+            lambda: wrong_axes(probe, own),
+            lambda: wrong_place(probe, own),
+            lambda: wrong_size(probe, own),
+            lambda: wrong_together(probe, own),
+        ]
     searches.append(lambda: _wrong_from_somewhere(probe))
     return _first(searches)
 
@@ -81,8 +88,8 @@ def _first(searches: list[Callable[[], Cause | None]]) -> Cause | None:
     for search in searches:
         try:
             cause = search()
-        except (CheckFailure, TargetRaised):
-            continue
+        except (CheckFailure, TargetRaised, TypeError, ValueError):
+            continue  # what came back could not even be compared
         if cause is not None:
             return cause
     return None
@@ -93,22 +100,12 @@ def _probe(trial: Trial) -> Trial:
     return Trial(trial.implementation, trial.dtype, trial.profile, device=trial.device)
 
 
-def _is_right(trial: Trial, case: Case) -> bool:
-    """Whether an input is rotated within the claimed bound."""
-    x, p = trial.x(case), trial.positions(case)
-    try:
-        y = trial.apply(x, p, strided=case.strided)
-    except (CheckFailure, TargetRaised):
-        return False
-    return bool((trial.judge(y, x, p).ratio <= 1).all())
-
-
 def _wrong_once_used(trial: Trial, case: Case) -> Cause | None:
     """Whether a new object rotates rightly what the used one does not."""
     if not trial.implementation.is_factory:
         return None
     new = Trial(trial.implementation.remade(trial.spec), trial.dtype, trial.profile)
-    if _is_right(_probe(trial), case) or not _is_right(new, case):
+    if is_right(_probe(trial), case) or not is_right(new, case):
         return None
     found = _wrong_numbers(_probe(trial))
     words = "a new object rotates this input rightly, one that was used before does not"
@@ -164,7 +161,7 @@ def _wrong_numbers(trial: Trial, surface: str = "apply") -> Cause | None:
     """The first suspect that explains what every pair does at every position tried."""
     p, seen = _angles(trial, surface)
     spec = trial.spec
-    if not seen.size:
+    if not seen.size or seen.shape != (p.size, spec.rotary_dim // 2):
         return None
     right, tells = _agreement(seen, right_turn(p, spec), _tolerance(trial, p, spec.theta()))
     if right.all():
@@ -196,7 +193,7 @@ def _wrong_numbers(trial: Trial, surface: str = "apply") -> Cause | None:
 def _grows(trial: Trial) -> bool:
     """Whether a short call is right, so that what is wrong depends on how long a call is."""
     low, high = trial.claim.position_range
-    return _is_right(trial, standard_case(trial, [p for p in (0, 1, 5, 100) if low <= p <= high]))
+    return is_right(trial, standard_case(trial, [p for p in (0, 1, 5, 100) if low <= p <= high]))
 
 
 def _angles(
@@ -269,103 +266,6 @@ def _agreement(
     return close | both_nan | ~tells, tells
 
 
-def _wrong_axes(trial: Trial) -> Cause | None:
-    """Whether an axis is taken for another, or one row or head stands for all."""
-    case = Case(2, 4, 3, (3, 1, 0, 2), seed=5)
-    if trial.cut(case) != case or not {"t", "bt"} & set(trial.claim.position_forms):
-        return None
-    if not case.inside(trial.claim):
-        return None
-    x, p = trial.x(case), trial.positions(case)
-    y = np.asarray(trial.apply(x, p), np.float64)
-    own = np.asarray(x, np.float64)
-    rows = np.broadcast_to(own[:1], own.shape)
-    heads = np.broadcast_to(own[:, :, :1], own.shape)
-    suspected: dict[str, tuple[Array, str, npt.NDArray[Any]]] = {
-        "the head axis is taken for the token axis": (own, "bhtd", p[:3]),
-        "the head axis counts as positions: phase = h theta": (own, "bhtd", np.arange(3)),
-        "the batch axis is taken for the token axis": (own, "tbhd", p[:2]),
-        "the batch axis counts as positions: phase = b theta": (own, "tbhd", np.arange(2)),
-        "every batch row gets the data of row 0": (rows, "bthd", p),
-        "every head gets the data of head 0": (heads, "bthd", p),
-    }
-    evidence = "explains 2 rows of 4 tokens with 3 heads"
-    if "bt" in trial.claim.position_forms:
-        each = np.stack([p, p[::-1]])
-        y_each = np.asarray(trial.apply(x, each), np.float64)
-        first = apply_rope(own, p, trial.spec, axes="bthd")
-        last = apply_rope(own, each[-1], trial.spec, axes="bthd")
-        for which, want in ((0, first), (1, last)):
-            if np.abs(y_each - want).max() <= 64 * unit_roundoff(trial.dtype):
-                words = f"every batch row gets the positions of row {which}"
-                return Cause(words, "broadcast", evidence)
-    head, row = np.arange(3), np.arange(2)
-    added = {
-        "the head's number is added to the position": p[None, :, None] + head[None, None, :],
-        "the row's number is added to the position": p[None, :, None] + row[:, None, None],
-        "positions count on from row to row": p[None, :, None] + 4 * row[:, None, None],
-    }
-    near = 64 * unit_roundoff(trial.dtype)
-    for words, (data, axes, positions) in suspected.items():
-        if np.abs(y - apply_rope(data, positions, trial.spec, axes=axes)).max() <= near:
-            return Cause(words, "broadcast", evidence)
-    for words, place in added.items():
-        want = _at_each(own, np.broadcast_to(place, own.shape[:3]), trial.spec)
-        if np.abs(y - want).max() <= near:
-            return Cause(words, "broadcast", evidence)
-    return None
-
-
-def _at_each(x: Array, positions: npt.NDArray[Any], spec: RopeSpec) -> Array:
-    """Rotate every (row, token, head) at a position of its own."""
-    flat = apply_rope(x.reshape(-1, x.shape[-1]), positions.ravel(), spec, axes="td")
-    return flat.reshape(x.shape)
-
-
-def _wrong_size(trial: Trial, case: Case) -> Cause | None:
-    """Whether the same input with smaller numbers is right."""
-    if case.values not in ("large", "normal", "small"):
-        return None
-    if _is_right(trial, case) or not _is_right(trial, replace(case, values="one-hot", seed=1)):
-        return None
-    small = case.values == "large" and _is_right(trial, replace(case, values="normal"))
-    if not small and not _is_right(trial, replace(case, values="small")):
-        return None
-    words = "large numbers in x are clipped or overflow on the way"
-    return Cause(words, "dtype", "the same input with smaller numbers is right")
-
-
-def _wrong_together(trial: Trial, case: Case) -> Cause | None:
-    """Whether each token of each head and row is right by itself."""
-    case = trial.cut(case)
-    if case.rows or _is_right(trial, case):
-        return None
-    shape = f"{case.batch} rows, {case.tokens} tokens and {case.heads} heads"
-    others = {
-        "one row": replace(case, batch=1),
-        "one head": replace(case, heads=1),
-        "contiguous data": replace(case, strided=False),
-        "one row more": replace(case, batch=case.batch + 1),
-        "one head more": replace(case, heads=case.heads + 1),
-        "one token more": replace(
-            case, tokens=case.tokens + 1, positions=(*case.positions, *case.positions[-1:])
-        ),
-    }
-    for words, other in others.items():
-        other = trial.cut(other)
-        if other != case and other.inside(trial.claim) and _is_right(trial, other):
-            text = f"wrong for {shape}, right for {words}: a stride or an edge of a kernel"
-            return Cause(text, "kernel-shape", f"the same tokens with {words} are right")
-    singles = [
-        replace(case, batch=1, heads=1, tokens=1, positions=(p,)) for p in case.positions[:64]
-    ]
-    if all(each.inside(trial.claim) for each in singles):
-        if all(_is_right(trial, each) for each in singles):
-            text = f"wrong for {shape}, right for each token alone: a stride or an edge of a kernel"
-            return Cause(text, "kernel-shape", f"{len(singles)} of its tokens are right alone")
-    return None
-
-
 def _wrong_from_somewhere(trial: Trial) -> Cause | None:
     """Whether positions are right up to one, or the error grows with the phase."""
     p, seen = _angles(trial)
@@ -376,6 +276,11 @@ def _wrong_from_somewhere(trial: Trial) -> Cause | None:
     good = np.asarray(close.all(axis=1))
     if good.all():
         return None
+    right_pairs = np.asarray(close.all(axis=0))
+    whole = int(np.argmin(right_pairs))
+    if whole and not right_pairs[whole:].any():
+        words = f"pairs below {whole} are right, those from {whole} on are not"
+        return Cause(words, "kernel-shape", f"seen at {p.size} positions")
     order = np.argsort(np.abs(p), kind="stable")
     bad_from = int(np.flatnonzero(~good[order])[0])
     first_bad = np.abs(p[order][bad_from])
@@ -384,7 +289,8 @@ def _wrong_from_somewhere(trial: Trial) -> Cause | None:
         part = np.abs(seen - right) / phase
     worst = float(np.nanmax(np.where(phase >= 1, part, 0))) if (phase >= 1).any() else np.inf
     near = np.abs(p) <= _SHORT
-    if np.isfinite(seen).all() and worst < 2**-8 and good[near].all():
+    several = int((~good).sum()) >= _SEVERAL
+    if np.isfinite(seen).all() and worst < 2**-8 and good[near].all() and several:
         words = f"the phase is off by up to {worst:.2g} of itself: too few digits in its making"
         return Cause(
             words, "angle-precision", f"the error grows with the phase at {p.size} positions"

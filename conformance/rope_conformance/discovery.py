@@ -18,6 +18,7 @@ from rope_conformance.report import Fact
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial, default_profile
 from rope_ref import PowerLaw, RopeSpec
 from rope_ref.errors import RopeError
+from rope_ref.spec import Layout
 
 __all__ = ["discover_facts", "discover_spec", "takes_rows"]
 
@@ -30,6 +31,7 @@ def discover_spec(
     *,
     layout: str | None = None,
     head_dim: int | None = None,
+    trying: bool = True,
     **rest: Any,
 ) -> tuple[RopeSpec, list[Fact]]:
     """Return the spec to judge a target by, and what had to be found for it.
@@ -40,6 +42,9 @@ def discover_spec(
         What is under test.
     layout, head_dim
         As in `RopeSpec`; found if None.
+    trying
+        Whether the target may be called to find them; else it is the first of the widths,
+        and half.
     rest
         The other parts of the spec.
     """
@@ -48,19 +53,13 @@ def discover_spec(
         return own, []
     facts: list[Fact] = []
     if head_dim is None:
-        head_dim, reason = _width(target, claim, layout, rest)
+        head_dim, reason = _width(target, claim, layout, rest) if trying else (WIDTHS[0], "")
         if head_dim != WIDTHS[0]:
             facts.append(Fact("head_dim", f"{head_dim}: at {WIDTHS[0]} it {reason}"))
     if layout is not None:
         return RopeSpec(head_dim, layout=layout, **rest), facts  # type: ignore[arg-type]
     spec = RopeSpec(head_dim, layout="half", **rest)
-    try:
-        trial = Trial(Implementation(target, spec, claim), claim.dtypes[0])
-        position = telling_position(trial)
-        reading = read_map(trial, position)
-        found = reading.layouts(spec, position) if position else []
-    except (CheckFailure, TargetRaised, TargetError, Unsupported):
-        found = []
+    found = _layouts(target, claim, spec) if trying else []
     if not found:
         facts.append(Fact("layout", "could not be read; judged as half", warn=True))
         return spec, facts
@@ -70,6 +69,16 @@ def discover_spec(
     if written != read:
         words += f", written {layout_in_words(written, spec)}"
     return spec, [*facts, Fact("layout", words)]
+
+
+def _layouts(target: Any, claim: Claim, spec: RopeSpec) -> list[tuple[Layout, Layout]]:
+    """The layouts read and written that fit what a target does; none if that cannot be told."""
+    try:
+        trial = Trial(Implementation(target, spec, claim), claim.dtypes[0])
+        position = telling_position(trial)
+        return read_map(trial, position).layouts(spec, position) if position else []
+    except (CheckFailure, TargetRaised, TargetError, Unsupported):
+        return []
 
 
 def _width(target: Any, claim: Claim, layout: str | None, rest: dict[str, Any]) -> tuple[int, str]:
@@ -115,7 +124,8 @@ def discover_facts(
     implementation: Implementation, found: dict[str, str], checks: Iterable[Check]
 ) -> list[Fact]:
     """Try what is not claimed, and say what happened."""
-    facts = [Fact(what, text, warn="swallowed" in text) for what, text in found.items()]
+    surprising = ("swallowed", "rounds")
+    facts = [Fact(w, text, warn=any(s in text for s in surprising)) for w, text in found.items()]
     claim = implementation.claim
     by_id = {each.name: each for each in checks}
     low, high = claim.position_range

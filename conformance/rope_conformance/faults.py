@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, get_args
 
-__all__ = ["FAULTS", "Fault"]
+__all__ = ["FAULTS", "Cause", "Fault"]
 
 Fault = Literal[
     "layout",
@@ -28,3 +29,12 @@ Fault = Literal[
 ]
 
 FAULTS: tuple[Fault, ...] = get_args(Fault)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What is probably wrong: its formula in words, its class, and what speaks for it."""
+
+    words: str
+    fault: Fault
+    evidence: str

@@ -31,6 +31,7 @@ import copy
 import inspect
 from typing import Any
 
+from rope_conformance.bystanders import left_alone, remember
 from rope_conformance.claim import Claim
 from rope_ref import RopeSpec
 
@@ -44,7 +45,7 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "attention": ("qkv",),
     "gradient": ("vjp",),
     "logits": ("logits",),
-    "decode": ("start", "prefill", "step"),
+    "decode": ("start",),  # prefill and step are methods of it, or of what start() returns
     "positions": ("positions",),
     "weights": ("convert",),
 }
@@ -113,10 +114,12 @@ class Implementation:
 
     def _make(self, target: Any, spec: RopeSpec) -> Any:
         accepts = getattr(self._asked or getattr(target, "claim", None), "accepts", None)
+        changed: list[str] = []
         try:
-            answer = True if accepts is None else accepts(spec)
-            if answer is True:
-                return target(spec) if _takes_one(target) else target()
+            with left_alone(changed):
+                answer = True if accepts is None else accepts(spec)
+                if answer is True:
+                    return target(spec) if _takes_one(target) else target()
         except Unsupported:
             raise
         except (Exception, SystemExit) as error:
@@ -124,6 +127,8 @@ class Implementation:
                 f"{self.name}({spec!r}) raised {type(error).__name__}: {error} (a class is called "
                 "with one RopeSpec; for another constructor name an instance)"
             ) from error
+        finally:
+            remember(target, changed)
         raise Unsupported(answer if isinstance(answer, str) else "its claim excludes this spec")
 
     def has(self, surface: str) -> bool:
@@ -153,9 +158,12 @@ class Implementation:
             return function(*arguments)
         before = copy.deepcopy(arguments)
         result = function(*arguments)
-        # A result that cannot be copied is no array; that is for others to say.
+        # A result that cannot be copied is no array; that is for others to say. (A tensor
+        # that torch would differentiate can, once it is cut off.)
         with contextlib.suppress(Exception):
-            self.first_call = (before, copy.deepcopy(result))
+            own = arguments[0] if result is None else result  # None: x itself, worked in place
+            own = own.detach() if hasattr(own, "detach") else own
+            self.first_call = (before, copy.deepcopy(own))
         return result
 
 

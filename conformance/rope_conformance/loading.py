@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rope_conformance.bystanders import functions_left_alone, remember
 from rope_conformance.implementation import TargetError
 
 __all__ = ["load_target"]
@@ -32,6 +33,14 @@ def load_target(text: str) -> Any:
     TargetError
         If there is no such thing, or loading it raised.
     """
+    changed: list[str] = []
+    with functions_left_alone(changed):
+        target = _found(text)
+    remember(target, changed)
+    return target
+
+
+def _found(text: str) -> Any:
     from rope_conformance.implementations import BUNDLED, bundled
 
     module_name, colon, attribute = text.rpartition(":")

@@ -52,6 +52,11 @@ class Settled:
     claim: Claim
     facts: tuple[Fact, ...]
 
+    @property
+    def judged_as(self) -> str:
+        """The spec in words."""
+        return spec_in_words(self.spec)
+
 
 @undisturbed()
 def settle(
@@ -73,6 +78,7 @@ def settle(
     dtype: str | None = None,
     device: str | None = None,
     profile: str | None = None,
+    trying: bool = True,
 ) -> Settled:
     """Return what a target is to be judged as.
 
@@ -86,6 +92,8 @@ def settle(
         Parts of the spec; None leaves what the target's own ``spec`` says.
     axes, positions, position_range, real, namespace, dtype, device, profile
         Parts of the claim, as texts; several values are separated by commas.
+    trying
+        Whether the target may be called to find out what was not given.
 
     Raises
     ------
@@ -117,12 +125,13 @@ def settle(
     elif output_layout is not None and layout is None:
         raise OptionError("output_layout needs layout beside it: what is written, and what is read")
     else:
-        spec, facts = discover_spec(target, claim, **given)
+        spec, facts = discover_spec(target, claim, trying=trying, **given)
     try:
         implementation = Implementation(target, spec, claim, name)
     except Unsupported:  # `check` reports it
         return Settled(spec, claim, tuple(facts))
-    if positions is None and not implementation.claims_itself and takes_rows(implementation):
+    unknown = trying and positions is None and not implementation.claims_itself
+    if unknown and takes_rows(implementation):
         claim = replace(claim, position_forms=("t", "bt"))
     return Settled(spec, claim, tuple(facts))
 

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from rope_conformance.isolation import Isolated, Told
     from rope_conformance.options import Settled
+    from rope_conformance.run import Run
+    from rope_conformance.waivers import Waiver
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "layout": {"choices": ("half", "interleaved"), "help": "which channels form a pair"},
@@ -32,7 +35,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "seed": {"type": int, "default": 0, "help": "of the generated inputs"},
 }
 
-SETTLED: pytest.StashKey[dict[str, tuple[Any, Settled]]] = pytest.StashKey()
+READY: pytest.StashKey[dict[str, tuple[Run | Isolated, Settled | Told]]] = pytest.StashKey()
+WAIVERS: pytest.StashKey[tuple[Waiver, ...]] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,6 +48,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="TARGET",
         help="judge this implementation, package.module:object or path/to/file.py:object; give "
         "`--pyargs rope_conformance` too. May be repeated",
+    )
+    group.addoption(
+        "--rope-isolate",
+        action="store_true",
+        help="give each implementation a process of its own, so that the tests outlive it",
+    )
+    group.addoption(
+        "--rope-timeout",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="with --rope-isolate: how long one call may take; 30",
+    )
+    group.addoption(
+        "--rope-waivers",
+        metavar="FILE",
+        help="failures that are forgiven for a while, in TOML; they show as xfailed",
     )
     for name, rest in _OPTIONS.items():
         group.addoption(f"--rope-{name}", **rest)
@@ -57,14 +78,14 @@ def asked(config: pytest.Config) -> dict[str, Any]:
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
     """Say what each implementation is judged as, what was found by trying it included."""
-    settled = config.stash.get(SETTLED, {})
-    if not settled:
+    ready = config.stash.get(READY, {})
+    if not ready:
         return []
-    from rope_conformance.options import claim_in_words, spec_in_words
+    from rope_conformance.options import claim_in_words
 
     lines = []
-    for target, (_, each) in settled.items():
-        lines.append(f"rope-ref: {target} as {spec_in_words(each.spec)}")
+    for target, (_, each) in ready.items():
+        lines.append(f"rope-ref: {target} as {each.judged_as}")
         lines.append(f"rope-ref: it claims {claim_in_words(each.claim)}")
         lines += [f"rope-ref: by trying: {fact.what} {fact.text}" for fact in each.facts]
     return lines
@@ -72,7 +93,7 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
 
 def pytest_collection_modifyitems(config: pytest.Config) -> None:
     """Refuse to judge nothing in silence."""
-    if config.getoption("rope_impl") and SETTLED not in config.stash:
+    if config.getoption("rope_impl") and READY not in config.stash:
         raise pytest.UsageError(
             "--rope-impl was given, but nothing that judges it was collected: "
             "add `--pyargs rope_conformance`"

@@ -79,8 +79,8 @@ class Result:
         What was judged.
     verdict
         ``passed``, ``failed`` (the clause is broken, or a waiver is not needed), ``error``
-        (the implementation raised), ``not claimed``, ``unsupported``, ``not run`` or
-        ``waived`` (broken, or raised, and forgiven for a while).
+        (the implementation raised, hung or ended its process), ``not claimed``,
+        ``unsupported``, ``not run`` or ``waived`` (broken, or raised, and forgiven for a while).
     reason
         Why it was not claimed, not supported, not run or waived, or that its waiver is not
         needed; empty otherwise.

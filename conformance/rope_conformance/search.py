@@ -13,7 +13,7 @@ from rope_conformance.inputs import Input
 from rope_conformance.registry import Check
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
 
-__all__ = ["Failing", "smallest_failure"]
+__all__ = ["Failing", "rebuild", "smallest_failure"]
 
 Failing = tuple[Input, CheckFailure | TargetRaised]
 
@@ -22,16 +22,28 @@ Failing = tuple[Input, CheckFailure | TargetRaised]
 _CALLS, _SECONDS = 200, 2.0
 
 
-def smallest_failure(each: Check, trial: Trial, examples: int, seed: int) -> Failing | None:
+def smallest_failure(
+    each: Check, trial: Trial, examples: int, seed: int, *, shrink: bool = True
+) -> Failing | None:
     """Return the smallest input found on which a check fails, and how; None if it passes.
 
     The fixed inputs come first, then generated ones, shrunk by Hypothesis; what fails is
-    then tried with fewer rows, heads and tokens.
+    then tried with fewer rows, heads and tokens. Without `shrink` the first failure will do.
     """
     failing = _fixed(each, trial)
-    if each.generated is not None:
-        failing = _generated(each, trial, examples, seed, failing) or failing
+    if each.generated is not None and (shrink or failing is None):
+        failing = _generated(each, trial, examples, seed, failing, shrink) or failing
     return failing and _reduced(each, trial, failing)
+
+
+def rebuild(text: str) -> Input:
+    """Return the input that a failure's text describes."""
+    from rope_conformance import inputs, requests, sessions
+
+    names = vars(inputs) | vars(sessions) | vars(requests)
+    given = eval(text, names)
+    assert isinstance(given, Input)
+    return given
 
 
 def _fixed(each: Check, trial: Trial) -> Failing | None:
@@ -43,10 +55,11 @@ def _fixed(each: Check, trial: Trial) -> Failing | None:
 
 
 def _failure(each: Check, trial: Trial, case: Input) -> CheckFailure | TargetRaised | None:
-    trial.inputs += 1
+    trial.begin(case)
     try:
         each.body(trial, case)
     except (CheckFailure, TargetRaised) as error:
+        trial.calls_to_failure = trial.calls_to_failure or trial.implementation.calls
         return error
     return None
 
@@ -56,7 +69,12 @@ class _Enough(BaseException):
 
 
 def _generated(
-    each: Check, trial: Trial, examples: int, seed: int, known: Failing | None
+    each: Check,
+    trial: Trial,
+    examples: int,
+    seed: int,
+    known: Failing | None,
+    shrink: bool,
 ) -> Failing | None:
     """The smallest generated input that fails."""
     import hypothesis
@@ -69,7 +87,7 @@ def _generated(
     @hypothesis.seed(seed)
     @hypothesis.settings(
         max_examples=examples,
-        phases=(Phase.generate, Phase.shrink),
+        phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
         database=None,
         deadline=None,
         derandomize=False,

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rope_conformance.pytest_plugin import SETTLED, asked
+from rope_conformance.pytest_plugin import READY, WAIVERS, asked
+
+if TYPE_CHECKING:
+    from rope_conformance.isolation import Isolated, Told
+    from rope_conformance.options import Settled
+    from rope_conformance.report import Result
+    from rope_conformance.run import Run
+
+# What JUnit XML tells of a test: names and values; for several types of data, once for each.
+Properties = list[tuple[str, Any]]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -32,59 +42,79 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     )
 
 
-def test_clause(judge: Callable[[], None]) -> None:
+def test_clause(judge: Callable[[Properties], None], request: pytest.FixtureRequest) -> None:
     """One clause on one implementation."""
-    judge()
+    # What the fixture record_property adds to, which warns though no reader minds.
+    judge(request.node.user_properties)
 
 
 def _settle(config: pytest.Config, targets: list[str]) -> None:
+    from rope_conformance.exchange import NamespaceError
     from rope_conformance.implementation import TargetError
-    from rope_conformance.loading import load_target
-    from rope_conformance.options import OptionError, settle
+    from rope_conformance.waivers import WaiverError, load_waivers
     from rope_ref import RopeError
 
-    options = asked(config)
-    del options["effort"], options["seed"]
-    settled = config.stash[SETTLED] = {}
+    ready = config.stash[READY] = {}
+    try:
+        config.stash[WAIVERS] = load_waivers(config.getoption("rope_waivers"))
+    except WaiverError as error:
+        raise pytest.Collector.CollectError(f"--rope-waivers {error}") from None
     for text in targets:
         try:
-            target = load_target(text)
-            settled[text] = (target, settle(target, name=text, **options))
-        except (TargetError, OptionError, RopeError) as error:
+            ready[text] = _ready(config, text)
+        except (TargetError, NamespaceError, RopeError, ValueError) as error:
             raise pytest.Collector.CollectError(f"--rope-impl {text}: {error}") from None
 
 
-def _judge(config: pytest.Config, text: str, clause: str) -> Callable[[], None]:
+def _ready(config: pytest.Config, text: str) -> tuple[Run | Isolated, Settled | Told]:
+    """A target and what it is judged as, in this process or in one of its own."""
+    from rope_conformance.isolation import Isolated, Limits
+    from rope_conformance.loading import load_target
     from rope_conformance.options import command_line
-    from rope_conformance.runner import check
-    from rope_conformance.testing import failure_text
+    from rope_conformance.run import How, prepare_as_asked
 
     options = asked(config)
-    target, settled = config.stash[SETTLED][text]
     defaults = {"effort": "default", "seed": 0}
     command = command_line(text, {k: v for k, v in options.items() if v != defaults.get(k)})
+    how = How(options.pop("effort"), options.pop("seed"), text, None, command)
+    if not config.getoption("rope_isolate"):
+        return prepare_as_asked(load_target(text), how, options)
+    run = Isolated(text, how, asked=options, limits=Limits(config.getoption("rope_timeout")))
+    config.add_cleanup(run.close)
+    return run, run.told
 
-    def judge() -> None:
-        report = check(
-            target,
-            spec=settled.spec,
-            claim=settled.claim,
-            effort=options["effort"],
-            seed=options["seed"],
-            name=text,
-            only=[clause],
-            command=command,
-        )
+
+def _judge(config: pytest.Config, text: str, clause: str) -> Callable[[Properties], None]:
+    from rope_conformance.runner import judged
+    from rope_conformance.testing import end_quietly, failure_text
+
+    run, _ = config.stash[READY][text]
+    waivers = config.stash[WAIVERS]
+
+    def judge(properties: Properties) -> None:
+        report = judged(run, only=clause, waivers=waivers)
+        for result in report.results:
+            properties += _properties(result)
         failures = [text for text in map(failure_text, report.results) if text is not None]
         if failures:
             pytest.fail("\n\n".join(failures), pytrace=False)
-        if not any(result.verdict == "passed" for result in report.results):
-            pytest.skip(f"{report.results[0].verdict}: {report.results[0].reason}")
+        end_quietly(report)
 
     return judge
 
 
-def _nothing_given() -> None:
+def _properties(result: Result) -> Properties:
+    return [
+        ("clause", result.clause),
+        ("verdict", result.verdict),
+        ("dtype", result.dtype),
+        ("inputs", result.inputs),
+        ("decisive", result.decisive),
+        ("fault", result.failure.fault if result.failure else "none"),
+    ]
+
+
+def _nothing_given(properties: Properties) -> None:
     pytest.fail(
         "there is nothing to judge: give --rope-impl package.module:object or "
         "--rope-impl path/to/file.py:object",

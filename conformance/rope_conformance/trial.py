@@ -5,28 +5,21 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy import (
-    PROFILES,
-    Judgement,
-    Profile,
-    bound,
-    judge,
-    profile_named,
-    tiny,
-    unit_roundoff,
-)
+from rope_conformance.accuracy import Judgement, Profile, judge, profile_named
+from rope_conformance.bystanders import left_alone, remember
 from rope_conformance.claim import Claim
 from rope_conformance.exchange import NamespaceError, namespace
 from rope_conformance.faults import Fault
 from rope_conformance.implementation import Implementation, Unsupported
-from rope_conformance.inputs import Case, data_type
-from rope_ref import RopeSpec, cos_sin, pair_channels
+from rope_conformance.inputs import Case, Input, data_type
+from rope_conformance.meter import Meter
+from rope_ref import cos_sin, pair_channels
 
 __all__ = ["CheckFailure", "Meter", "Spot", "TargetRaised", "Trial", "undisturbed"]
 
@@ -63,6 +56,7 @@ class CheckFailure(AssertionError):
     ) -> None:
         super().__init__(message if spot is None else f"{message}: {spot}")
         self.fault = fault
+        self.trial: Trial | None = None  # where it showed, if not in the trial of the check
         self.spot = spot
 
 
@@ -75,64 +69,19 @@ class TargetRaised(Exception):
         self.error = error
 
 
-@dataclass
-class Meter:
-    """The largest errors seen, whatever was claimed: for reports, also on success."""
-
-    largest_ratio: float = 0.0
-    by_profile: dict[str, float] = field(default_factory=dict)
-    horizon_errors: dict[float, float] = field(default_factory=dict)
-
-    def add(self, judgement: Judgement, spec: RopeSpec) -> None:
-        """Take a judged output into account."""
-        if not judgement.ratio.size:
-            return
-        self.largest_ratio = max(self.largest_ratio, float(judgement.ratio.max()))
-        p = judgement.positions[:, :, 0, 0]
-        for profile in PROFILES:
-            allowed = bound(profile, spec, p[:, :, None], judgement.dtype, judgement.r)
-            says_something = np.isfinite(allowed)
-            if not says_something.any():
-                continue
-            worst = float((judgement.residual[says_something] / allowed[says_something]).max())
-            self.by_profile[profile.name] = max(self.by_profile.get(profile.name, 0.0), worst)
-        # Among the subnormals of a type every result is coarse, whatever the position.
-        normal = judgement.r >= 16 * tiny(judgement.dtype) / unit_roundoff(judgement.dtype)
-        worst_at = np.where(normal, judgement.error, 0.0).max(axis=(2, 3), initial=0.0)
-        everywhere = np.broadcast_to(np.abs(p), worst_at.shape)
-        for position, error in zip(everywhere.ravel(), worst_at.ravel(), strict=True):
-            key = float(position)
-            self.horizon_errors[key] = max(self.horizon_errors.get(key, 0.0), float(error))
-
-    def tightest(self) -> str | None:
-        """Name of the tightest profile that everything seen keeps."""
-        for profile in PROFILES:
-            if self.by_profile.get(profile.name, np.inf) <= 1:
-                return profile.name
-        return None
-
-    def horizon(self, size: float) -> tuple[float | None, bool]:
-        """Largest position up to which the error stayed below `size` times r.
-
-        Returns
-        -------
-        position, ends
-            None if it was larger from the start; `ends` is False if no larger error was
-            seen at any position tried.
-        """
-        last = None
-        for position in sorted(self.horizon_errors):
-            if self.horizon_errors[position] > size:
-                return last, True
-            last = position
-        return last, False
-
-
 class Trial:
     """An implementation, a type of data and a profile; what one check sees of a run.
 
     Arrays given and returned have the axes ``bthd``, whatever the implementation's are.
+
+    Attributes
+    ----------
+    listener
+        Told of each input, and when a call begins and ends, where a run is watched from
+        outside its process. That process is the implementation's alone.
     """
+
+    listener: ClassVar[Callable[[Any], None] | None] = None
 
     def __init__(
         self,
@@ -153,11 +102,18 @@ class Trial:
         self.inputs = 0
         self.samples = 0
         self.decisive = 0
+        self.calls_to_failure: int | None = None  # of the implementation, over all of its trials
         self.last_call: tuple[Any, ...] | None = None
         self.outputs: set[int] = set()
         self.last_result: Any = None
         self.notes: list[str] = []
         self.facts: dict[str, str] = {}
+
+    def begin(self, case: Input) -> None:
+        """Count an input that a check is about to see."""
+        self.inputs += 1
+        if Trial.listener is not None:
+            Trial.listener({"case": repr(case)})
 
     def x(self, case: Case) -> Array:
         """The data of a case in the type under test."""
@@ -220,16 +176,25 @@ class Trial:
         return self._guarded(method, *arguments, **named)
 
     def _guarded(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        changed: list[str] = []
+        self._tell("call")
         try:
-            # Whatever it does to NumPy's error state or to warnings ends with the call.
-            with np.errstate(), warnings.catch_warnings():
+            with left_alone(changed):
                 return function(*arguments, **named)
         except Unsupported as error:
             raise CheckFailure(f"raised Unsupported inside its claim: {error}") from error
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
         except BaseException as error:  # SystemExit too: the run goes on
+            # An interrupt is the user's, unless the process is the implementation's alone.
+            if isinstance(error, KeyboardInterrupt) and Trial.listener is None:
+                raise
             raise TargetRaised(error) from error
+        finally:
+            self._tell("back")
+            remember(self.implementation.target, changed)
+
+    def _tell(self, message: Any) -> None:
+        if Trial.listener is not None:
+            Trial.listener(message)
 
     def native(self, x: Array, *, strided: bool = False) -> Any:
         """A new array of the implementation's framework, in its order of axes.

@@ -15,6 +15,7 @@ from rope_conformance.accuracy import (
     PROFILES,
     Profile,
     bound,
+    compare,
     judge,
     profile_named,
     tiny,
@@ -261,6 +262,7 @@ def test_the_bound_is_the_formula_worked_by_hand():
     at = {
         ("float32-power", "float32"): 1 + 4 + m,
         ("float32-power", "bfloat16"): 1 + 2**-8 + (4 + m) * 2**-16,
+        ("float32-power", "float64"): 1 + (4 + 1 + m) * 2**29,
         ("float32", "float32"): 1 + 4 + 7 + 2 * math.log(1e4),
         ("float32-product", "float32"): 1 + 4 + 7,
         ("model-dtype-table", "float16"): 3 * (1 + 2**-11) + (4 + 7 + 2 * math.log(1e4)) * 2**-13,
@@ -272,6 +274,51 @@ def test_the_bound_is_the_formula_worked_by_hand():
         got = bound(profile_named(name), spec, 100, dtype, 1.0)[1]
         underflow = (3 if dtype == "float16" and "table" in name else 1) * tiny(dtype)
         assert got == pytest.approx(value + underflow / unit_roundoff(dtype), rel=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "n", "least", "products"),
+    [
+        # products and sum in the output's type, in a wider one, in a narrower one
+        ("float32-power", "float32", 3, 2.0**-150, 1),
+        ("float32-power", "bfloat16", 1, 2.0**-134, 2.0**-16),
+        ("float32-power", "float64", 5, 2.0**-150, 2.0**29),
+        ("model-dtype-table", "float16", 3, 2.0**-25, 1 + 2.0**-11 + 2.0**-13),
+        ("exact", "float64", 3, 2.0**-1074, 1),
+    ],
+)
+def test_underflow_and_the_length_of_an_error_by_hand(name, dtype, n, least, products):
+    """n least / (u r) is added, and for a length sqrt 2 on it and on the products' one rounding."""
+    spec, u = half(4, PowerLaw(1e4)), unit_roundoff(dtype)
+
+    def at(r, **options):
+        return bound(profile_named(name), spec, 0, dtype, r, **options)[0]
+
+    assert at(least) - at(np.inf) == pytest.approx(n / u, rel=1e-12)
+    assert at(least, norm=True) - at(np.inf, norm=True) == pytest.approx(
+        math.sqrt(2) * n / u, rel=1e-12
+    )
+    more = (math.sqrt(2) - 1) * products
+    assert at(np.inf, norm=True) - at(np.inf) == pytest.approx(more, rel=1e-6)
+
+
+def test_each_recipe_counts_the_roundings_of_the_derivation():
+    """m_i is the table of the page "The bound": 2 is a number of float32, 0.37 is none."""
+    i = np.arange(3)
+    for base, base_is_rounded in ((2.0, 0), (0.37, 1)):
+        once = 2 * i / 6  # one more rounding of the base
+        x = once * abs(math.log(base))
+        power, division, exp, product = 2, 1, 6, 1
+        counted = {
+            "rounded": 4 + base_is_rounded * once,
+            "power": power + division + product + x + base_is_rounded * once,
+            "exp": exp + product + (1 + 1) * x + base_is_rounded * once,
+            "exp-single": exp + product + (2 + 1 + 1) * x + base_is_rounded * once,
+            "product": 4 + (2 + product) * i,
+        }
+        for recipe, m in counted.items():
+            got = float32_profile(recipe, True).amplification(half(6, PowerLaw(base)))
+            np.testing.assert_allclose(got, m, rtol=1e-14, err_msg=recipe)
 
 
 # Slightly wrong code does not
@@ -324,6 +371,16 @@ def test_narrow_tables_frequencies_and_amplitudes_show(fault, dtype, times):
 
 
 # What decides, and what is infinitely wrong
+
+
+def test_a_sixteenth_of_a_pair_still_decides():
+    """A bound of r / 16 tells right from wrong; the next number above it counts as nothing."""
+    edge = 2.0**24 / 16
+    allowed = np.array([edge, np.nextafter(edge, np.inf)])
+    r = np.ones((1, 1, 1, 2))
+    judgement = compare(r, r, allowed, np.zeros((1, 1, 1)), "float32", got=r, want=r)
+    assert judgement.decisive.ravel().tolist() == [True, False]
+    assert judgement.ratio.ravel().tolist() == [16, 0]
 
 
 def test_where_everything_is_allowed_nothing_is_decided():

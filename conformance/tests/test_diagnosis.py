@@ -193,7 +193,7 @@ FAULTS_HERE = {
         ),
         "head's number is added",
     ),
-    "kernel-shape: odd tokens": (SPEC, even_tokens_only, "right for"),
+    "kernel-shape: odd tokens": (SPEC, even_tokens_only, "one row with one head"),
     "kernel-shape: one token": (SPEC, first_row_only, "right for one row"),
     "dtype: clipped": (
         SPEC,

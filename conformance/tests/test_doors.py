@@ -172,7 +172,7 @@ def test_a_target_that_misbehaves_gets_a_verdict(odd, name):
 
 def test_an_interrupted_run_keeps_what_was_found(odd):
     """An interrupt ends the run, not the report: not enough evidence, status 1."""
-    result = run("check", f"{odd}:interrupts", *QUICK)
+    result = run("check", f"{odd}:interrupts", *QUICK, "--no-isolation")
     assert result.exit_code == 1
     assert "NOT ENOUGH EVIDENCE" in result.output
     assert "the run was interrupted" in result.output
@@ -238,7 +238,7 @@ def test_a_fault_of_ours_is_not_held_against_the_target(monkeypatch):
     def fails(*arguments, **options):
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr("rope_conformance.runner.check", fails)
+    monkeypatch.setattr("rope_conformance.runner.judged", fails)
     result = run("check", GOOD)
     assert result.exit_code == 2
     assert "please report it" in result.stderr
@@ -361,7 +361,7 @@ def test_list_alone_shows_every_public_library():
 
 def test_stdout_is_the_report_alone(odd, tmp_path):
     """With --json, what a target and its children print goes to stderr; stdout is one document."""
-    result = spawn("check", f"{odd}:prints", *QUICK, "--json", cwd=tmp_path)
+    result = spawn("check", f"{odd}:prints", *QUICK, "--json", "--no-isolation", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     jsonschema.validate(json.loads(result.stdout), SCHEMA)
     assert "debug (" in result.stderr
@@ -371,7 +371,8 @@ def test_stdout_is_the_report_alone(odd, tmp_path):
 
 def test_stdout_holds_no_line_of_the_target(odd, tmp_path):
     """Without --json too, what a target prints goes to stderr."""
-    result = spawn("check", f"{odd}:prints", *QUICK, "--only=data.kept", cwd=tmp_path)
+    only = ("--only=data.kept", "--no-isolation")
+    result = spawn("check", f"{odd}:prints", *QUICK, *only, cwd=tmp_path)
     assert result.returncode == 0
     assert "PASSED" in result.stdout
     assert "debug" not in result.stdout
@@ -447,7 +448,9 @@ def test_a_failure_is_shown_the_moment_it_is_found():
     stream = io.StringIO()
     screen = Screen(stream)
     settled = settle(wrong.CONTROLS["float32_power"].factory)
-    failure = Failure("something is off", "Case()", cause="a reason", reproduce="rope-ref check")
+    failure = Failure(
+        "something is off", "Case()", "other", cause="a reason", reproduce="rope-ref check"
+    )
     with screen.running("target", settled, ["a.first", "a.second"]):
         screen.show(Result("a.first", "A sentence.", "float32", "failed", failure=failure))
         first = stream.getvalue()
@@ -455,7 +458,7 @@ def test_a_failure_is_shown_the_moment_it_is_found():
     for part in ("a.first", "A sentence.", "something is off", "a reason", "rope-ref check"):
         assert part in first
     rest = stream.getvalue()[len(first) :]
-    assert "the same as a.first" in rest
+    assert "class: other, the same as a.first" in rest
     assert "something is off" not in rest
 
 

@@ -12,6 +12,7 @@ from found import REPORTS, ROOT
 from parts import PARTS
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+from zoo import FILE as KILL_MATRIX
 
 
 class Generated(SphinxDirective):
@@ -25,7 +26,7 @@ class Generated(SphinxDirective):
             home = Path(inspect.getfile(importlib.import_module(package))).parent
             for file in home.rglob("*.py"):
                 self.env.note_dependency(str(file))
-        for file in (ROOT / "constraints.txt", *REPORTS.rglob("*.json")):
+        for file in (ROOT / "constraints.txt", *REPORTS.rglob("*.json"), KILL_MATRIX):
             self.env.note_dependency(str(file))
         text = PARTS[self.arguments[0]]()
         return self.parse_text_to_nodes(text, allow_section_headings=True)

@@ -16,6 +16,7 @@ from typing import Any
 
 import found
 import numpy as np
+import zoo
 
 from rope_conformance import clauses
 from rope_conformance.accuracy import DECISIVE, PROFILES, Profile, bound, unit_roundoff
@@ -32,7 +33,12 @@ SURFACES = {
     "apply or rotate": "apply_rope(x, positions) or apply_cos_sin(x, cos, sin)",
     "theta": "theta()",
     "table": "cos_sin(positions)",
-    "qkv": "qkv(q, k, v, positions)",
+    "attention": "qkv(q, k, v, positions)",
+    "gradient": "vjp(g, positions), or the framework's own gradient",
+    "logits": "logits(q, k, q_positions, k_positions)",
+    "decode": "start(), prefill(x, lengths=None), step(x)",
+    "positions": "positions(request)",
+    "weights": "convert(array, n_heads, n_kv_heads, which, to)",
 }
 
 USUAL = RopeSpec(128, layout="half")
@@ -191,6 +197,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "claim-fields": claim_fields,
     "profiles": profiles,
     **found.PARTS,
+    **zoo.PARTS,
 }
 
 

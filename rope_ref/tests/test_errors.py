@@ -199,6 +199,8 @@ ARRAYS = [
     refused(lambda: apply_table(cos=np.ones((3, 4)), sin=np.ones((3, 4))),
             errors.RotaryDimRangeError, ValueError, "apply_cos_sin(x", "4 pairs", "x has 4",
             "one entry per pair", "not one per channel"),
+    refused(lambda: apply_table(np.ones((3, 5)), np.ones((3, 3)), np.ones((3, 3)), axes="td"),
+            errors.RotaryDimRangeError, ValueError, "3 pairs", "6 channels", "x has 5"),
     refused(lambda: apply_table(rotary_start=1), errors.RotaryDimRangeError, ValueError,
             "rotary_start=1", "x has 4"),
     refused(lambda: apply_table(rotary_start=-1), errors.RotaryDimRangeError, ValueError,

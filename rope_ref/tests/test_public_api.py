@@ -162,6 +162,15 @@ def test_the_spec_prints_as_what_made_it():
         assert eval(repr(spec), names) == spec
 
 
+def test_a_spec_holds_plain_integers():
+    """NumPy's integers are taken and become Python's: the spec prints as what made it."""
+    numbers = {"rotary_dim": np.int32(4), "rotary_start": np.uint8(2), "direction": np.int64(-1)}
+    spec = rr.RopeSpec(np.int16(8), layout="half", pair_axes=np.array([1, 0]), **numbers)
+    held = (spec.head_dim, spec.rotary_dim, spec.rotary_start, spec.direction, *spec.pair_axes)
+    assert held == (8, 4, 2, -1, 1, 0)
+    assert {type(number) for number in held} == {int}
+
+
 def test_a_rule_of_ones_own():
     """Any hashable object with the members of FrequencyRule serves as frequencies."""
 

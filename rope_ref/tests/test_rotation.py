@@ -350,6 +350,25 @@ def test_byte_order_and_lists():
     np.testing.assert_array_equal(rr.apply_rope(x.tolist(), [3], spec, axes="td"), expected)
 
 
+def test_a_table_rotates_narrow_arrays_and_lists_in_float64():
+    """apply_cos_sin computes in float64, whatever type x and the table come in."""
+    x, spec = np.arange(6.0).reshape(1, 6), spec_of(6)
+    cos, sin = rr.cos_sin([3], spec)
+    expected = rr.apply_rope(x, [3], spec, axes="td")
+    for given_x in (x.astype(np.float32), x.astype(np.int8), x.tolist()):
+        for table in ((cos, sin), (cos.tolist(), sin.tolist())):
+            y = rr.apply_cos_sin(given_x, *table, layout=spec.layout, axes="td")
+            assert y.dtype == np.float64
+            np.testing.assert_array_equal(y, expected)
+
+
+def test_a_head_of_one_channel_is_left_alone():
+    """One channel is a head, as long as none is asked to rotate."""
+    x = np.arange(3.0)[:, None]
+    y = rr.apply_rope(x, range(3), spec_of(1, rotary_dim=0), axes="td")
+    np.testing.assert_array_equal(y, x)
+
+
 def test_input_is_read_only():
     """Read-only and strided views are taken; what came in is not changed and not shared."""
     rng = np.random.default_rng(9)

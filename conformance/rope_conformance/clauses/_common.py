@@ -20,7 +20,7 @@ from rope_conformance.inputs import (
     fixed_cases,
     positions_within,
 )
-from rope_conformance.trial import Trial
+from rope_conformance.trial import CheckFailure, Trial
 from rope_ref import PowerLaw, RopeSpec, pair_channels
 
 if TYPE_CHECKING:
@@ -162,6 +162,9 @@ def made_for(trial: Trial, spec: RopeSpec) -> Iterator[Trial | None]:
     at_spec = Trial(other, trial.dtype, trial.profile, device=trial.device)
     try:
         yield at_spec
+    except CheckFailure as failure:
+        failure.trial = at_spec
+        raise
     finally:
         trial.implementation.calls += other.calls
         trial.samples += at_spec.samples

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from rope_conformance.wrong._layers import Differentiable, Layer, Scoring
-from rope_conformance.wrong._parts import PARTIAL, Array, control, join, split
-from rope_ref import Given
+from rope_conformance.wrong._parts import PARTIAL, Array, control, join, rotate, split
+from rope_ref import Given, RopeSpec
 
 _WIDE: dict[str, Any] = {
     "position_forms": ("t", "bt"),
@@ -55,7 +55,7 @@ class layer_in_place(Layer):  # noqa: N801
 
 @control(PARTIAL, **_WIDE, logit_scale=0.125)
 class scales_queries_first(Scoring):  # noqa: N801
-    """1/sqrt(D) is on q before it is rotated, in float32."""
+    """The factor is on q before it is rotated, in float32."""
 
     def logits(self, q: Array, k: Array, q_positions: Array, k_positions: Array) -> Array:
         return super().logits(q * np.float32(0.125), k, q_positions, k_positions)
@@ -65,7 +65,9 @@ class scales_queries_first(Scoring):  # noqa: N801
 class scales_scores(Scoring):  # noqa: N801
     """1/sqrt(D) is on the scores."""
 
-    scale = np.float32(0.125)
+    def __init__(self, spec: RopeSpec) -> None:
+        super().__init__(spec)
+        self.scale = 1 / np.sqrt(np.float32(spec.head_dim))
 
 
 @control(**_WIDE)
@@ -97,7 +99,12 @@ class scores_by_distance(Scoring):  # noqa: N801
         (a, b), (u, v) = wide[0], (part[:, :, None] for part in wide[1])
         a, b, cos, sin = a[..., None, :], b[..., None, :], np.cos(phase), np.sin(phase)
         scores = (a * (u * cos - v * sin) + b * (u * sin + v * cos)).sum(axis=-1)
-        return np.asarray(scores * self.amplitude**2, dtype=np.float32)
+        start, stop = self.spec.rotary_start, self.spec.rotary_start + self.spec.rotary_dim
+        rest = np.r_[0:start, stop : self.spec.head_dim]  # these do not turn
+        untouched = np.einsum(
+            "bihd,bjhd->bhij", q[..., rest].astype(np.float64), keys[..., rest].astype(np.float64)
+        )
+        return np.asarray(scores * self.amplitude**2 + untouched, dtype=np.float32)
 
 
 @control(**_WIDE)
@@ -105,7 +112,7 @@ class gradient_by_negative_positions(Differentiable):  # noqa: N801
     """The gradient is the rotation by the negative positions."""
 
     def vjp(self, g: Array, positions: Array) -> Array:
-        return self.apply_rope(g, -positions)
+        return rotate(g, *self.table(-positions), self.back)
 
 
 @control(PARTIAL, **_WIDE)

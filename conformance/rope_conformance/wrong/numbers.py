@@ -69,7 +69,7 @@ def table_kept_by_width(spec: RopeSpec) -> Rope:
     return lambda x, positions: honest(x, positions, spec, theta)
 
 
-@wrong(fault="frequency")
+@wrong(fault="kernel-shape")
 def pads_to_power_of_two(spec: RopeSpec) -> Rope:
     """The rotating width is rounded up to a power of two in the exponent."""
     theta = frequencies(spec, width=1 << (spec.rotary_dim - 1).bit_length())

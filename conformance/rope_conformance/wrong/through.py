@@ -40,14 +40,16 @@ def through(factory: Factory, name: str) -> Factory:
     -------
     factory
         Its claim is the member's, without what the framework lacks: JAX has no views that
-        are not contiguous, nothing to write in, and without x64 no 64-bit numbers.
+        are not contiguous, and without x64 no 64-bit numbers. No framework differentiates
+        what NumPy does: a gradient must be the member's own.
 
     Raises
     ------
     NamespaceError
         If the framework cannot be imported.
     ValueError
-        If the framework has none of the types of data that the member claims.
+        If the framework has none of the types of data that the member claims, or no memory
+        to work in place.
     """
     arrays = _ARRAYS[name]()
 
@@ -57,7 +59,10 @@ def through(factory: Factory, name: str) -> Factory:
     make.__name__ = f"{factory.__name__}_through_{name}"
     make.__doc__ = factory.__doc__
     make.spec = factory.spec  # type: ignore[attr-defined]
-    make.claim = arrays.claim(factory.claim)  # type: ignore[attr-defined]
+    claim = arrays.claim(factory.claim)  # type: ignore[attr-defined]
+    if not hasattr(factory(factory.spec), "vjp"):  # type: ignore[attr-defined]
+        claim = replace(claim, gradient=False)
+    make.claim = claim  # type: ignore[attr-defined]
     return make
 
 
@@ -106,6 +111,8 @@ class _Jax:
         self._namespace = namespace("jax")
 
     def claim(self, claim: Claim) -> Claim:
+        if claim.in_place:
+            raise ValueError("JAX's arrays cannot be written into")
         dtypes = tuple(d for d in claim.dtypes if self._namespace.wide or d != "float64")
         if not dtypes:
             raise ValueError("JAX without x64 has no float64")
@@ -118,7 +125,6 @@ class _Jax:
             dtypes=dtypes,
             position_range=(low, high),
             strided=False,
-            in_place=False,
         )
 
     def view(self, array: Any) -> Array:

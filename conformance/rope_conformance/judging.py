@@ -1,0 +1,145 @@
+"""One check on one implementation: from its inputs to a verdict in words."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import rope_conformance
+import rope_ref
+from rope_conformance.diagnosis import likely_cause
+from rope_conformance.exchange import NamespaceError
+from rope_conformance.inputs import Input
+from rope_conformance.registry import Check
+from rope_conformance.report import Failure, Result
+from rope_conformance.search import smallest_failure
+from rope_conformance.trial import CheckFailure, TargetRaised, Trial
+
+__all__ = ["EFFORTS", "reproducing", "run_check"]
+
+# Generated inputs per check.
+EFFORTS = {"quick": 10, "default": 40, "thorough": 400}
+
+_OURS = [Path(folder) for folder in (*rope_conformance.__path__, *rope_ref.__path__)]
+
+
+def run_check(
+    each: Check,
+    trial: Trial,
+    *,
+    effort: str = "default",
+    seed: int = 0,
+    command: str | None = None,
+    shrink: bool = True,
+) -> Result:
+    """Run one check: its fixed inputs, then generated ones; the smallest failure is kept.
+
+    Without `shrink` the first failure is.
+    """
+    started, calls = time.perf_counter(), trial.implementation.calls
+
+    def result(verdict: Any, **rest: Any) -> Result:
+        return Result(
+            clause=each.clause.id,
+            sentence=each.clause.sentence,
+            dtype=trial.dtype,
+            verdict=verdict,
+            inputs=trial.inputs,
+            calls=trial.implementation.calls - calls,
+            samples=trial.samples,
+            decisive=trial.decisive,
+            notes=tuple(trial.notes),
+            seconds=round(time.perf_counter() - started, 3),
+            **rest,
+        )
+
+    if not trial.implementation.has(each.clause.surface):
+        return result("not claimed", reason=f"the surface {each.clause.surface!r} is not offered")
+    closed = each.clause.opened_by(trial)
+    if closed is not None:
+        return result("not claimed", reason=closed)
+    try:
+        failing = smallest_failure(each, trial, EFFORTS[effort], seed, shrink=shrink)
+        if failing is not None:
+            case, error = failing
+            return result(
+                "error" if isinstance(error, TargetRaised) else "failed",
+                failure=_describe(each, trial, case, error, command),
+            )
+    except NamespaceError as missing:
+        return result("not run", reason=str(missing))
+    except (Exception, SystemExit) as error:  # what came back was no array to work with
+        return result(**_surprised(each, error, command))
+    evidence = trial.decisive if each.numeric else trial.inputs
+    if evidence < each.minimum:
+        what = "decisive samples" if each.numeric else "inputs"
+        return result(
+            "not run",
+            reason=f"{evidence} {what}, at least {each.minimum} are needed"
+            + (
+                f": the profile {trial.profile.name!r} allows almost any error there"
+                if trial.samples >= each.minimum
+                else ""
+            ),
+        )
+    return result("passed")
+
+
+def _describe(
+    each: Check,
+    trial: Trial,
+    case: Input,
+    error: CheckFailure | TargetRaised,
+    command: str | None,
+) -> Failure:
+    spot = getattr(error, "spot", None)
+    message = str(error)
+    if isinstance(error, TargetRaised):
+        message = f"raised {error}{_place(error.error)}"
+    own = getattr(error, "fault", None)
+    elsewhere = getattr(error, "trial", None)
+    told = isinstance(error, TargetRaised) or (own is not None and elsewhere is None)
+    cause = None if told else likely_cause(elsewhere or trial, case, each.clause.surface)
+    return Failure(
+        message=message,
+        case=repr(case),
+        fault=own or (cause.fault if cause else each.clause.fault),
+        spot=None if spot is None else asdict(spot),
+        cause=cause.words if cause else None,
+        evidence=cause.evidence if cause else None,
+        reproduce=reproducing(each, command),
+    )
+
+
+def reproducing(each: Check, command: str | None) -> str | None:
+    """The command that shows a failure again."""
+    return None if command is None else f"{command} --only {each.clause.id}"
+
+
+def _surprised(each: Check, error: BaseException, command: str | None) -> dict[str, Any]:
+    """The verdict where looking at what came back raised: in whose code tells whose fault it is."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(frame.filename).name}, line {frame.lineno}"
+    raised = f"{type(error).__name__}: {error} ({where})"
+    if any(Path(frame.filename).is_relative_to(folder) for folder in _OURS):
+        reason = f"the check itself raised {raised}; an error of rope_conformance, please report it"
+        return {"verdict": "not run", "reason": reason}
+    failure = Failure(
+        message=f"what came back raised {raised} when it was looked at",
+        case="not known",
+        fault=each.clause.fault,
+        reproduce=reproducing(each, command),
+    )
+    return {"verdict": "error", "failure": failure}
+
+
+def _place(error: BaseException) -> str:
+    """The line of the target that raised, if it was reached."""
+    frames = traceback.extract_tb(error.__traceback__)
+    here = Path(__file__).parent
+    if not frames or Path(frames[-1].filename).parent == here:
+        return ""
+    return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
