@@ -229,7 +229,9 @@ def fixed_cases(claim: Claim) -> list[Case]:
         start = result[0].positions[0]
         result.append(Case(2, 5, 3, tuple(start + n for n in (0, 3, 1, 2, 4))))
     if free_positions(claim):
-        result.append(Case(1, len(spots), 2, spots))
+        # Each new shape may be a compilation, and the other order says what matters.
+        heads = 1 if namespace(claim.namespace).fixed_shapes else 2
+        result.append(Case(3 - heads, len(spots), heads, spots))
         result.append(Case(2, len(spots), 1, spots[::-1]))
     elif "offset" in claim.position_forms:
         starts = dict.fromkeys(max(min(spot, high - 2), low) for spot in spots)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
@@ -104,7 +105,9 @@ class Screen:
         if self._several and result.dtype != self._dtype:
             self._dtype = result.dtype
             self._print(Text(f"\n{result.dtype} data", style="bold"))
-        self._print(_row(result))
+        # Those are many, and few reasons: they come together at the end.
+        if result.verdict != "not claimed":
+            self._print(_row(result))
         for note in result.notes:
             self._print(_indented(Text(note, style="dim")))
         if result.verdict == "waived" and result.failure is not None:
@@ -121,6 +124,10 @@ class Screen:
     def finish(self, report: Report) -> None:
         """Show what was found beside the clauses, and the verdict."""
         if not self.quiet:
+            closed = list(_closed(report))
+            if closed:
+                self._print(Text("\nNot claimed", style="bold"))
+                self._print(_grid(closed, keys=22))
             facts = [fact for fact in report.facts if fact not in self._found]
             if facts:
                 self._print(Text("\nBeside what is claimed", style="bold"))
@@ -198,6 +205,21 @@ class Screen:
 
     def _print(self, what: RenderableType, *, soft_wrap: bool = False) -> None:
         _print(self.console, what, soft_wrap=soft_wrap)
+
+
+def _closed(report: Report) -> Iterator[tuple[Text, Text]]:
+    """What was not judged, and why: whole families by their name, other clauses by theirs."""
+    families = Counter(r.clause.partition(".")[0] for r in report.results)
+    reasons: dict[str, list[str]] = {}
+    for result in report.results:
+        if result.verdict == "not claimed":
+            reasons.setdefault(result.reason, []).append(result.clause)
+    for reason, clauses in reasons.items():
+        own = Counter(clause.partition(".")[0] for clause in clauses)
+        whole = [family for family in own if own[family] == families[family]]
+        names = [f"{family}.*" for family in whole]
+        names += dict.fromkeys(c for c in clauses if c.partition(".")[0] not in whole)
+        yield Text("\n".join(names)), Text(reason)
 
 
 def show_names(lines: Iterable[tuple[str, str]]) -> None:

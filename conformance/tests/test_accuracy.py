@@ -16,6 +16,7 @@ from rope_conformance.accuracy import (
     Profile,
     bound,
     compare,
+    given_table_bound,
     judge,
     profile_named,
     tiny,
@@ -284,7 +285,6 @@ def test_the_bound_is_the_formula_worked_by_hand():
         ("float32-power", "bfloat16", 1, 2.0**-134, 2.0**-16),
         ("float32-power", "float64", 5, 2.0**-150, 2.0**29),
         ("model-dtype-table", "float16", 3, 2.0**-25, 1 + 2.0**-11 + 2.0**-13),
-        ("exact", "float64", 3, 2.0**-1074, 1),
     ],
 )
 def test_underflow_and_the_length_of_an_error_by_hand(name, dtype, n, least, products):
@@ -295,11 +295,53 @@ def test_underflow_and_the_length_of_an_error_by_hand(name, dtype, n, least, pro
         return bound(profile_named(name), spec, 0, dtype, r, **options)[0]
 
     assert at(least) - at(np.inf) == pytest.approx(n / u, rel=1e-12)
-    assert at(least, norm=True) - at(np.inf, norm=True) == pytest.approx(
-        math.sqrt(2) * n / u, rel=1e-12
-    )
+    longer = at(least, norm=True) - at(np.inf, norm=True)
+    assert longer == pytest.approx(math.sqrt(2) * n / u, rel=1e-12)
     more = (math.sqrt(2) - 1) * products
     assert at(np.inf, norm=True) - at(np.inf) == pytest.approx(more, rel=1e-6)
+
+
+def test_the_phase_counts_its_second_order():
+    """Four roundings in a row err by up to 4u / (1 - 4u), not 4u: it shows in the ninth digit."""
+    one = half(2, Given([1.0]))
+    start, end = (bound(profile_named("float32"), one, p, "float32", 1.0)[0] for p in (0, 2**23))
+    assert end - start == pytest.approx(4 * 2**23 / (1 - 4 * 2.0**-24), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "products", "n", "least"),
+    [
+        ("float32", "float32", 1 + 2.0**-24 + 2, 3, 2.0**-150),
+        ("float32", "bfloat16", 1 + 2.0**-8 + 2 * 2.0**-16, 1, 2.0**-134),
+        ("model-dtype-table", "float16", 3 * (1 + 2.0**-11) + 2 * 2.0**-13, 3, 2.0**-25),
+    ],
+)
+def test_a_given_table_leaves_two_products_and_a_sum(name, dtype, products, n, least):
+    """a (1 + u_out) + 2 u_calc / u_out, and n roundings among subnormal numbers."""
+    profile = profile_named(name)
+    assert given_table_bound(profile, dtype, np.inf) == pytest.approx(products, rel=1e-12)
+    more = given_table_bound(profile, dtype, least) - products
+    assert more == pytest.approx(n / unit_roundoff(dtype), rel=1e-12)
+
+
+@pytest.mark.parametrize(("dtype", "wide"), CHAINS)
+def test_honest_code_keeps_the_bound_of_a_given_table(dtype, wide):
+    """Rotating by tables of the data's own type, however large or small the data."""
+    kind = F if wide else TYPES[dtype]
+    profile = float32_profile("power", wide)
+    largest = 0.0
+    for exponent in range(-24, 6, 3):
+        u, v, c, s = (data(k, 500, 64, dtype) for k in range(4))
+        u, v = (np.ldexp(F(z), exponent).astype(TYPES[dtype]) for z in (u, v))
+        y = (u.astype(kind) * c.astype(kind) - v.astype(kind) * s.astype(kind)).astype(u.dtype)
+        u, v, c, s = (np.float64(z) for z in (u, v, c, s))
+        # The products of narrow numbers are exact in float64.
+        error, r = np.abs(np.float64(y) - (u * c - v * s)), np.hypot(u, v) * np.hypot(c, s)
+        share = (error / unit_roundoff(dtype))[r > 0] / r[r > 0]
+        ratio = share / given_table_bound(profile, dtype, r[r > 0])
+        assert ratio.max() <= 1
+        largest = max(largest, ratio.max())
+    assert largest >= 0.3
 
 
 def test_each_recipe_counts_the_roundings_of_the_derivation():

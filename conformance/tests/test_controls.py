@@ -40,9 +40,7 @@ def test_a_control_passes_over_many_seeds_at_awkward_widths_and_bases(name):
         rotary_dim, base = GRID[(seed + 5 * offset) % len(GRID)]
         layout = ("half", "interleaved")[seed % 2]
         spec = RopeSpec(rotary_dim, layout=layout, frequencies=PowerLaw(base))
-        report = rc.check(
-            CONTROLS[name].factory, spec=spec, effort="quick", seed=seed, only=SEEDED
-        )
+        report = rc.check(CONTROLS[name].factory, spec=spec, effort="quick", seed=seed, only=SEEDED)
         assert not report.findings, (seed, spec, *told(report))
         assert not report.doubts, (seed, spec, *told(report))
 

@@ -187,9 +187,12 @@ def chunks(trial: Trial, case: Case) -> None:
 def _sequences(trial: Trial) -> list[Case]:
     low, high = trial.claim.position_range
     result = []
-    for start, tokens, cut in (
+    chosen: tuple[tuple[int, int, int], ...] = (
         (0, 8, 1), (0, 8, 3), (0, 8, 7), (100, 8, 4), (2044, 8, 4), (4090, 12, 6),
-    ):  # fmt: skip
+    )  # fmt: skip
+    if trial.namespace.fixed_shapes:  # each new shape is a compilation
+        chosen = ((0, 8, 7), (100, 8, 4), (2044, 8, 4), (4092, 8, 4))
+    for start, tokens, cut in chosen:
         # In a short range, all of it.
         start = max(min(max(start, low), high - tokens + 1), low)
         tokens = min(tokens, high - start + 1)
