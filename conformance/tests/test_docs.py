@@ -280,12 +280,16 @@ def test_what_the_page_says_of_all_other_clauses_is_so():
         return {r["clause"] for r in results if r["failure"] and r["dtype"] in dtypes}
 
     assert broken("rotary-embedding-torch", "float32") == {"data.types"}
-    assert broken("equinox", "float32", "bfloat16", "float16") == {"frequency.bases"}
+    assert broken("equinox", "float32", "bfloat16", "float16") == {
+        "frequency.bases",
+        "objects.apart",
+    }
+    assert broken("transformers/gptj", "float32", "bfloat16", "float16") == {"objects.ambient"}
     # One fault: in the narrow types each failure names positions as the cause.
     for result in report_of("rotary-embedding-torch")["report"]["results"]:
         if result["failure"] and result["dtype"] != "float32":
             assert result["failure"]["cause"].startswith("positions are rounded to"), result
-    others = set(LIBRARIES) - {"rotary-embedding-torch", "equinox"}
+    others = set(LIBRARIES) - {"rotary-embedding-torch", "equinox", "transformers/gptj"}
     assert [name for name in others if not report_of(name)["report"]["passed"]] == []
 
 

@@ -29,8 +29,8 @@ from rope_ref import RopeSpec
 
 SURFACES = {
     "apply": "apply_rope(x, positions)",
-    "rotate": "apply_cos_sin(x, cos, sin)",
     "apply or rotate": "apply_rope(x, positions) or apply_cos_sin(x, cos, sin)",
+    "rotate": "apply_cos_sin(x, cos, sin)",
     "theta": "theta()",
     "table": "cos_sin(positions)",
     "attention": "qkv(q, k, v, positions)",
@@ -123,9 +123,11 @@ def _resolve(reference: str) -> Any:
 
 def _opened(check: Check) -> str:
     """Whether a plain function is judged by it; if not, what its claim lacks."""
+    if check.clause.surface != "apply":
+        return ""
     plain = Trial(Implementation(lambda x, positions: x, USUAL), "float32")
     closed = check.clause.opened_by(plain)
-    if check.clause.surface != "apply" or closed is None:
+    if closed is None:
         return ""
     return f", where the claim opens it; for a plain function it does not ({_plain(closed)})"
 

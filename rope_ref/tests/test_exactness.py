@@ -7,6 +7,7 @@ import pytest
 from flint import ctx
 
 import rope_ref as rr
+from rope_ref.turns import Ladder
 
 # Half an ulp for rounding the result, and the error of what was rounded.
 INTEGER_ULPS = 0.8
@@ -208,6 +209,23 @@ def test_given_values(oracle):
         for positions, limit in ((integers, INTEGER_ULPS), (reals, REAL_ULPS)):
             high, _ = worst_ulps(oracle, positions, spec, lambda p, i: oracle.cos_sin(p, thetas[i]))
             assert high <= limit
+
+
+def test_ordinary_positions_need_no_exact_arithmetic(monkeypatch):
+    """Integer limbs answer alone but next to a quarter turn, which random positions do not meet.
+
+    The exact way gives the same numbers, a thousand times slower: only this test would notice.
+    """
+
+    def exact(self, position, pair):
+        raise AssertionError(f"position {position} of pair {pair} was handed on")
+
+    monkeypatch.setattr(Ladder, "_exact", exact)
+    rng = np.random.default_rng(9)
+    # A limb cannot decide within 2**21 of 2**62 parts of a quarter turn, or p / 8 of them.
+    for top in (2**31, 2**53):
+        positions = np.concatenate([[0], rng.integers(1, top, 1000)])
+        assert rr.cos_sin(positions, spec_of(rr.PowerLaw(4321.5), 32))[0].shape == (1001, 32)
 
 
 def test_given_turns(oracle):

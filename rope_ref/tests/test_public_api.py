@@ -171,6 +171,19 @@ def test_a_spec_holds_plain_integers():
     assert {type(number) for number in held} == {int}
 
 
+def test_a_rule_gives_one_number_for_each_pair():
+    """Its three methods return R/2 entries, none of them for a RoPE that rotates nothing."""
+    for pairs in (0, 1, 3):
+        ones = [1.0] * pairs
+        for rule in (rr.PowerLaw(), rr.Given(ones), rr.Given(turns=ones)):
+            for numbers in (
+                rule.theta(2 * pairs),
+                rule.rational_turns(2 * pairs),
+                rule.scaled_turns(2 * pairs, 64),
+            ):
+                assert len(numbers) == pairs
+
+
 def test_a_rule_of_ones_own():
     """Any hashable object with the members of FrequencyRule serves as frequencies."""
 

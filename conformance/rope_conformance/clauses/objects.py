@@ -256,7 +256,9 @@ def apart(trial: Trial, case: Case) -> None:
     other = trial.implementation.remade(spec).made
     agree(trial, case, before, rotate(trial, own, case), f"changed when {which} was made")
     for each in (case, *others(trial, case)):
-        _rotate_other(trial, spec, other, each)
+        of_other = _rotate_other(trial, spec, other, each)
+        if right and each == case:
+            demand(trial, of_other, f"{which} is wrong beside the first", "cache")
         words = f"changed when {which} was used"
         agree(trial, case, before, rotate(trial, own, case), words, "aliasing")
     del other, own

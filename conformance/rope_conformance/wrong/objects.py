@@ -131,7 +131,10 @@ class memo_filled_when_made(_Object):  # noqa: N801
         self.kept[self] = frequencies(spec)
 
     def apply_rope(self, x: Array, positions: Array) -> Array:
-        return honest(x, positions, self.spec, self.kept[self])
+        theta = self.kept.get(self)
+        if theta is None:
+            raise LookupError("no frequencies are kept for this object")
+        return honest(x, positions, self.spec, theta)
 
 
 # Saved and loaded
