@@ -5,14 +5,14 @@ leaves its limit, a number one off, a condition turned round, arguments swapped,
 left out. A mutant that its tests fail is killed. One that survives is equivalent to the
 original, or stands for a test that is missing; `conformance/tests/MUTANTS.md` lists them.
 
-    python tools/mutants.py --tests rope_ref/tests rope_ref/turns.py rope_ref/sincos.py
+    python tools/mutants.py rope_ref/turns.py rope_ref/sincos.py --tests rope_ref/tests
 
-The libraries for this were no fit. Some change a function where it is called, and so leave out
-what is decorated, cached or written at module level, which here is half of what matters; others
-start an interpreter for each mutant, which takes longer than the tests that kill it.
+The libraries for this are no fit. mutmut leaves out functions that are decorated and all that
+stands at module level, here frequencies, constants and profiles; cosmic-ray starts an interpreter
+for each mutant, which takes longer than the tests that kill it.
 
-Each mutant lives in a process of its own, forked before anything of ours is imported. It meets
-the tests that run the changed line, the quickest first.
+Each mutant lives in a process of its own, forked (not on Windows) before anything of ours is
+imported. It meets the tests that run the changed line, the quickest first.
 """
 
 from __future__ import annotations

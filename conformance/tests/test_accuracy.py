@@ -560,6 +560,23 @@ def test_what_is_expected_is_the_truth():
         assert (np.abs(judgement.want - y) <= (2.0**-52 + 2.0**-56) * r).all()
 
 
+def test_rows_with_positions_of_their_own_are_judged_one_by_one():
+    """A batch with positions (B, T) is judged as its rows are with positions (T,)."""
+    positions = np.array([[0, 5, 900], [70000, 3, -2]])
+    spec, profile = half(8, PowerLaw(1e4)), profile_named("float32-power")
+    x = np.concatenate([data(row, 3, 8, "float32") for row in (0, 1)])
+    y = np.concatenate(
+        [rotated(x[[row]], positions[row], by_power(1e4, 8)) for row in (0, 1)], axis=0
+    )
+    both = judge(y, x, positions, spec, "float32", profile)
+    assert 0 < worst(both) <= 1
+    for row in (0, 1):
+        alone = judge(y[[row]], x[[row]], positions[row], spec, "float32", profile)
+        np.testing.assert_array_equal(both.ratio[row], alone.ratio[0])
+        np.testing.assert_array_equal(both.bound[row], alone.bound[0])
+        assert both.positions[row].ravel().tolist() == positions[row].tolist()
+
+
 # The length of a pair's error
 
 

@@ -34,7 +34,7 @@ SURFACES = {
     "theta": "theta()",
     "table": "cos_sin(positions)",
     "attention": "qkv(q, k, v, positions)",
-    "gradient": "vjp(g, positions), or the framework's own gradient",
+    "gradient": "vjp(g, positions)",
     "logits": "logits(q, k, q_positions, k_positions)",
     "decode": "start(), prefill(x, lengths=None), step(x)",
     "positions": "positions(request)",
