@@ -31,7 +31,8 @@ _get_printoptions, _set_printoptions = np.get_printoptions, np.set_printoptions
 _bit_generator = np.random.get_bit_generator  # type: ignore[attr-defined]
 _set_bit_generator = np.random.set_bit_generator  # type: ignore[attr-defined]
 _get_state, _set_state = np.random.get_state, np.random.set_state
-_MERSENNE, _BYTES = np.random.MT19937, 4 * 625  # 624 words and the place of the next
+_MERSENNE = np.random.MT19937
+_WORDS, _BYTES = 4 * 624, 4 * 625  # 624 words, and with them the place of the next
 
 _Token = tuple[Any, bytes]
 _last_known: list[tuple[_Token, Any]] = []
@@ -68,8 +69,10 @@ def left_alone(changed: list[str]) -> Iterator[None]:
         if _get_printoptions() != printing:
             changed.append("NumPy's print options")
             _set_printoptions(**printing)
-        if _random_token() != token:
-            changed.append("NumPy's random state")
+        if (after := _random_token()) != token:
+            # Drawing a few numbers is what the generator is there for; seeding it is not.
+            if after[0] is not token[0] or not _drawn(state, after[1]):
+                changed.append("NumPy's random state")
             _set_bit_generator(token[0])
             _set_state(state)
 
@@ -110,6 +113,20 @@ def _random_state(token: _Token) -> Any:
     if not _last_known or _last_known[0][0] != token:
         _last_known[:] = [(token, _get_state(legacy=False))]
     return _last_known[0][1]
+
+
+def _drawn(before: Any, after: bytes) -> bool:
+    """Whether a state follows from another by drawing: its words are those, or the next ones."""
+    generator = _MERSENNE()
+    if type(before) is not dict or before.get("bit_generator") != "MT19937":
+        return False
+    generator.state = {"bit_generator": "MT19937", "state": before["state"]}
+    words = after[:_WORDS]
+    if generator.state["state"]["key"].tobytes() == words:
+        return True
+    generator.random_raw(625 - before["state"]["pos"], output=False)
+    same: bool = generator.state["state"]["key"].tobytes() == words
+    return same
 
 
 _Setting = tuple[str, Callable[[], Any], Callable[[Any], Any]]

@@ -46,6 +46,7 @@ __all__ = ["likely_cause"]
 Array = npt.NDArray[np.float64]
 
 _SHORT = 16  # no table of a cache ends as soon as that
+_SMALL = 2**-8  # a part of the phase, or of a pair's length
 _SEVERAL = 3  # one wrong position is a hole, not an error that grows
 
 
@@ -80,7 +81,9 @@ def likely_cause(trial: Trial, case: Input, surface: str) -> Cause | None:
             lambda: wrong_size(probe, own),
             lambda: wrong_together(probe, own),
         ]
-    searches.append(lambda: _wrong_from_somewhere(probe))
+    searches += [lambda: wrong_together(probe, APART), lambda: _wrong_from_somewhere(probe)]
+    if isinstance(case, Case):
+        searches.append(lambda: _too_few_digits(probe, own))
     return _first(searches)
 
 
@@ -288,9 +291,8 @@ def _wrong_from_somewhere(trial: Trial) -> Cause | None:
     with np.errstate(invalid="ignore", divide="ignore"):
         part = np.abs(seen - right) / phase
     worst = float(np.nanmax(np.where(phase >= 1, part, 0))) if (phase >= 1).any() else np.inf
-    near = np.abs(p) <= _SHORT
     several = int((~good).sum()) >= _SEVERAL
-    if np.isfinite(seen).all() and worst < 2**-8 and good[near].all() and several:
+    if np.isfinite(seen).all() and worst < _SMALL and several:
         words = f"the phase is off by up to {worst:.2g} of itself: too few digits in its making"
         return Cause(
             words, "angle-precision", f"the error grows with the phase at {p.size} positions"
@@ -303,3 +305,17 @@ def _wrong_from_somewhere(trial: Trial) -> Cause | None:
         words = f"positions are right below {first_bad:g} and wrong from there on"
         return Cause(words, fault, f"of {p.size} positions all {bad_from} below it are right")
     return None
+
+
+def _too_few_digits(trial: Trial, case: Case) -> Cause | None:
+    """Whether the output is near the truth, and farther from it than the profile allows."""
+    x, p = trial.x(case), trial.positions(case)
+    judgement = trial.judge(trial.apply(x, p, strided=case.strided), x, p)
+    worst = float(judgement.error.max(initial=0.0))
+    if not (judgement.ratio > 1).any() or not worst < _SMALL:
+        return None
+    words = (
+        f"off by up to {worst:.2g} of a pair's length, more than {trial.profile.name} allows: "
+        "too few digits somewhere on the way"
+    )
+    return Cause(words, "angle-precision", f"{case.tokens} tokens are near the truth")

@@ -1,5 +1,6 @@
 """A run that nothing brings down: whatever a target does is a verdict on it, and no more."""
 
+# ruff: noqa: NPY002  # the global generator is what this is about
 import json
 import os
 import signal
@@ -436,3 +437,24 @@ def test_pytest_outlives_a_target_that_is_isolated(pytester, done):
     assert outcomes["failed"] == 1
     assert outcomes["passed"] >= 2
     result.stdout.fnmatch_lines(["*the process ended with signal SIGSEGV*"])
+
+
+@pytest.mark.parametrize(
+    ("act", "told"),
+    [
+        (lambda: np.random.rand(), []),
+        (lambda: np.random.randint(9, size=300), []),
+        (lambda: np.random.seed(3), ["NumPy's random state"]),
+    ],
+)
+def test_drawing_is_no_seeding(act, told):
+    """A library may draw a number; the state is put back either way, and only a seed is told."""
+    for used in (0, 100):
+        np.random.seed(11)
+        np.random.rand(used)
+        before = np.random.get_state()[1].tolist()
+        changed = []
+        with left_alone(changed):
+            act()
+        assert changed == told
+        assert np.random.get_state()[1].tolist() == before

@@ -291,7 +291,7 @@ def _packed(trial: Trial, arrays: Sequence[Array]) -> Laid:
 
 @CALLS.check(
     fixed=_layers,
-    kills=["head_count_of_first_call", "keys_count_on", "results_share_memory"],
+    kills=["keys_count_on", "results_share_memory"],
     minimum=2,
 )
 def calls(trial: Trial, case: Case) -> None:

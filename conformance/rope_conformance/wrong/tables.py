@@ -152,7 +152,7 @@ class theta_of_base_10000(_Rope):  # noqa: N801
         return frequencies(self.spec, base=10_000)
 
 
-@wrong(fault="frequency")
+@wrong(fault="kernel-shape")
 class theta_pads_to_power_of_two(_Rope):  # noqa: N801
     """theta() divides by the next power of two; the rotation does not use it."""
 
@@ -242,7 +242,7 @@ class table_one_percent_larger(_Table):  # noqa: N801
         return cos * np.float32(1.01), sin * np.float32(1.01)
 
 
-@wrong(fault="frequency")
+@wrong(fault="kernel-shape")
 class table_over_padded_width(_Table):  # noqa: N801
     """cos_sin() divides the exponent by the next power of two."""
 
