@@ -9,10 +9,10 @@ from typing import Any
 from rope_conformance.accuracy import PROFILES, profile_named
 from rope_conformance.claim import Claim
 from rope_conformance.clauses._common import telling_position
-from rope_conformance.exchange import NamespaceError
+from rope_conformance.exchange import NamespaceError, namespace
 from rope_conformance.identify import layout_in_words, read_map
 from rope_conformance.implementation import Implementation, TargetError, Unsupported
-from rope_conformance.inputs import Case, Input
+from rope_conformance.inputs import Case
 from rope_conformance.registry import Check
 from rope_conformance.report import Fact
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial, default_profile
@@ -22,7 +22,7 @@ from rope_ref.spec import Layout
 
 __all__ = ["discover_facts", "discover_spec", "takes_rows"]
 
-_LONG = 128  # tokens that may still be compiled for
+_SMALL = 160  # vectors of an input that is tried for a mere fact
 WIDTHS = (128, 64, 256, 96, 80, 48, 32, 16, 8, 6, 4, 2)
 
 
@@ -192,16 +192,14 @@ def _tried(
     return Fact(what, f"taken without complaint, but {wrong}", warn=True)
 
 
-def _few(each: Check, trial: Trial) -> list[Input]:
-    """The fixed inputs; where each shape is a compilation, the first and the furthest."""
-    inputs = each.fixed_inputs(trial)
-    if not trial.namespace.fixed_shapes or len(inputs) <= 2:
-        return inputs
-    furthest = max(
-        (each for each in inputs if isinstance(each, Case) and each.tokens <= _LONG),
-        key=lambda case: max((abs(p) for p in case.flat()), default=0),
-    )
-    return [inputs[0], furthest]
+def _few(each: Check, trial: Trial) -> list[Case]:
+    """The smaller fixed inputs; where a shape is a compilation, the first and the furthest."""
+    inputs = [case for case in each.fixed_inputs(trial) if isinstance(case, Case)]
+    small = [case for case in inputs if case.batch * case.tokens * case.heads <= _SMALL]
+    if not trial.namespace.fixed_shapes or len(small) <= 2:
+        return small
+    furthest = max(small, key=lambda case: max((abs(p) for p in case.flat()), default=0))
+    return [small[0], furthest]
 
 
 def _other_widths(implementation: Implementation, each: Check) -> list[Fact]:
@@ -209,7 +207,8 @@ def _other_widths(implementation: Implementation, each: Check) -> list[Fact]:
     if spec.rotary_dim != spec.head_dim or not isinstance(spec.frequencies, PowerLaw):
         return []
     right, wrong, refused = [], [], []
-    for width in (6, 48, 64, 80, 96, 128):
+    few = namespace(implementation.claim.namespace).fixed_shapes
+    for width in (6, 96) if few else (6, 48, 64, 80, 96, 128):
         if width == spec.head_dim:
             continue
         other = implementation.remade(replace(spec, head_dim=width, rotary_dim=width))
