@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
 
@@ -426,7 +427,9 @@ def test_an_error_in_what_came_back_is_an_error_of_the_target():
 
 def test_pytest_outlives_a_target_that_is_isolated(pytester, done):
     """With --rope-isolate one clause fails where a call crashes, and the tests go on."""
-    plugin = () if pytester.plugins else ("-p", "rope_conformance.pytest_plugin")
+    # An installed package brings its plugin along; a checkout on the path does not.
+    installed = bool(entry_points(group="pytest11", name="rope_conformance"))
+    plugin = () if installed else ("-p", "rope_conformance.pytest_plugin")
     result = pytester.runpytest_inprocess(
         *plugin,
         *("-p", "no:cacheprovider", "--rope-isolate", "--rope-timeout=20", "--rope-effort=quick"),
