@@ -159,6 +159,7 @@ def wrong_place(trial: Trial, case: Case) -> Cause | None:
         "at positions 0, 1, 2, ...": np.arange(p.size),
         "at the first token's position": 0 * p + p[0],
         "at twice their positions": 2 * p,
+        "at the next token's position": np.append(p[1:], p[-1:]),
     }.items():
         if (np.abs(moved) < 2**31).all() and (trial.judge(y, x, moved).ratio <= 1).all():
             text = f"in a call of {case.batch} rows and {case.tokens} tokens these are rotated "

@@ -131,6 +131,7 @@ def _generated(trial: Trial) -> SearchStrategy[Case]:
         "first_key_head_for_all",
         "rotates_as_many_query_as_key_heads",
         "one_head_count",
+        "head_count_of_first_call",
         "takes_key_heads_for_tokens",
         "row_zero_positions_for_keys",
         "keys_swapped_with_queries",

@@ -307,7 +307,7 @@ def widths(trial: Trial, case: Case) -> None:
         if failure.fault is None and is_right(trial, Case(2, 4, 3, (3, 1, 0, 2))):
             assert isinstance(spec.frequencies, PowerLaw)
             new_base = replace(spec, frequencies=PowerLaw(spec.frequencies.base * 3))
-            failure.fault = "cache" if _right_at(trial, new_base) else "kernel-shape"
+            failure.fault = "cache" if _right_at(trial, new_base, case) else "kernel-shape"
         raise
 
 
@@ -334,14 +334,14 @@ def bases(trial: Trial, case: Case) -> None:
         except CheckFailure as failure:
             if failure.fault is None:
                 new_width = replace(at_width(trial.spec, *_NEW_WIDTH), frequencies=PowerLaw(base))
-                failure.fault = "cache" if _right_at(trial, new_width) else "config"
+                failure.fault = "cache" if _right_at(trial, new_width, case) else "config"
             raise
 
 
-def _right_at(trial: Trial, spec: RopeSpec) -> bool:
+def _right_at(trial: Trial, spec: RopeSpec, case: Case) -> bool:
     """Whether it is right for a spec that nothing was made for yet: then one was kept."""
     try:
-        _other(trial, spec, Case(1, 4, 1, (1, 2, 3, 100)), "")
+        _other(trial, spec, case, "")
     except (CheckFailure, TargetRaised):
         return False
     return True

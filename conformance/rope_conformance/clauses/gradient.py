@@ -228,8 +228,8 @@ def amplitude(trial: Trial, case: Case) -> None:
     with_it = amplified(trial)
     assert isinstance(with_it, Trial)
     g, positions = with_it.x(case), with_it.positions(case)
-    got = gradient(with_it, g, g, positions)
     try:
+        got = gradient(with_it, g, g, positions)
         demand_gradient(
             with_it, got, g, positions, "with an amplitude the gradient is not the transpose"
         )
