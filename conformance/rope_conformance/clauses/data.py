@@ -195,12 +195,12 @@ def determinism(trial: Trial, case: Case) -> None:
 def types(trial: Trial, case: Case) -> None:
     """Make it anew, rotate in every other type, then judge this one."""
     made = trial.implementation.remade(trial.spec)
-    for other in trial.claim.dtypes:
-        if other != trial.dtype:
-            before = Trial(made, other, device=trial.device)
-            before.apply(before.x(case), before.positions(case))
     after = Trial(made, trial.dtype, trial.profile, device=trial.device)
     try:
+        for other in trial.claim.dtypes:
+            if other != trial.dtype:
+                before = Trial(made, other, device=trial.device)
+                before.apply(before.x(case), before.positions(case))
         oracle(after, case, "wrong once other types of data were rotated")
     finally:
         trial.implementation.calls += made.calls

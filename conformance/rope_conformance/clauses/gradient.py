@@ -253,10 +253,12 @@ def passthrough(trial: Trial, case: Case) -> None:
     assert isinstance(some, Trial)
     g, positions = some.x(case), some.positions(case)
     x = some.x(replace(case, seed=case.seed + 500))
-    got = gradient(some, x, g, positions)
+    try:
+        got = gradient(some, x, g, positions)
+    finally:
+        absorb(trial, some)
     rest = np.setdiff1d(np.arange(some.spec.head_dim), pair_channels(some.spec))
     bad = np.argwhere(~same_numbers(g[..., rest], got[..., rest]))
-    absorb(trial, some)
     if bad.size:
         row, token, head, n = (int(i) for i in bad[0])
         c = int(rest[n])
