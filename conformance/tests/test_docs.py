@@ -285,10 +285,13 @@ def test_what_the_page_says_of_all_other_clauses_is_so():
         "objects.apart",
     }
     assert broken("transformers/gptj", "float32", "bfloat16", "float16") == {"objects.ambient"}
-    # One fault: in the narrow types each failure names positions as the cause.
+    # One fault: in the narrow types each failure names positions as the cause. The gradient
+    # is turned at the same positions, and its own check names no cause.
     for result in report_of("rotary-embedding-torch")["report"]["results"]:
         if result["failure"] and result["dtype"] != "float32":
-            assert result["failure"]["cause"].startswith("positions are rounded to"), result
+            cause = result["failure"]["cause"]
+            expected = None if result["clause"] == "gradient.values" else "positions are rounded to"
+            assert cause is None if expected is None else cause.startswith(expected), result
     others = set(LIBRARIES) - {"rotary-embedding-torch", "equinox", "transformers/gptj"}
     assert [name for name in others if not report_of(name)["report"]["passed"]] == []
 
