@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
@@ -18,10 +18,13 @@ __all__ = [
     "Result",
     "Verdict",
     "cause_in_words",
+    "likeliest_fault",
     "plain",
 ]
 
 SCHEMA = "rope-ref-report-2"
+
+BROKEN = ("failed", "error")  # the verdicts of a clause that does not hold
 
 Verdict = Literal["passed", "failed", "error", "not claimed", "unsupported", "not run", "waived"]
 
@@ -163,7 +166,7 @@ class Report:
     @property
     def findings(self) -> list[Result]:
         """The clauses that failed or raised, without those that are waived."""
-        return [r for r in self.results if r.verdict in ("failed", "error")]
+        return [r for r in self.results if r.verdict in BROKEN]
 
     @property
     def waived(self) -> list[Result]:
@@ -196,15 +199,8 @@ class Report:
 
     @property
     def fault(self) -> Fault | None:
-        """The class of the fault that is likeliest, over all failures; None without one.
-
-        A failure whose cause was found speaks first, then one of a clause about a single
-        property, then one of the clauses about numbers, which many faults break.
-        """
-        failures = [r.failure for r in self.findings if r.failure is not None]
-        told = [f for f in failures if f.cause is not None]
-        structural = [f for f in failures if f.spot is None]
-        return next((f.fault for f in (*told, *structural, *failures)), None)
+        """The class of the fault that is likeliest, over all failures; None without one."""
+        return likeliest_fault(self.results)
 
     def counts(self) -> dict[str, int]:
         """How many clauses got each verdict."""
@@ -275,6 +271,18 @@ class Report:
         except (KeyError, TypeError, ValueError) as error:
             raise ReportError(f"the data is no report: {type(error).__name__}: {error}") from None
         return cls(**own)
+
+
+def likeliest_fault(results: Iterable[Result]) -> Fault | None:
+    """Return the class that results which failed speak for; None if none did.
+
+    A failure whose cause was found speaks first, then one of a clause about a single
+    property, then one of the clauses about numbers, which many faults break.
+    """
+    failures = [r.failure for r in results if r.verdict in BROKEN and r.failure is not None]
+    told = [f for f in failures if f.cause is not None]
+    structural = [f for f in failures if f.spot is None]
+    return next((f.fault for f in (*told, *structural, *failures)), None)
 
 
 def cause_in_words(failure: Failure) -> str:

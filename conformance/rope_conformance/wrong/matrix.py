@@ -14,14 +14,12 @@ from rope_conformance.implementation import Implementation
 from rope_conformance.inputs import Case
 from rope_conformance.judging import run_check
 from rope_conformance.registry import EDITION, all_checks
-from rope_conformance.report import Report, Result
+from rope_conformance.report import BROKEN, Result, likeliest_fault
 from rope_conformance.search import rebuild
 from rope_conformance.trial import Trial, undisturbed
 from rope_conformance.wrong._parts import WRONG, Wrong
 
 __all__ = ["kill_matrix", "row"]
-
-CAUGHT = ("failed", "error")
 
 
 def kill_matrix(names: Iterable[str]) -> dict[str, Any]:
@@ -65,9 +63,9 @@ def row(entry: Wrong) -> dict[str, Any]:
                 calls = trial.calls_to_failure - before
                 found = {"clause": each.name, **_size(result.failure.case), "calls": calls}
                 smallest = min(smallest or found, found, key=_order)
-    caught = {r.clause: None for r in results if r.verdict in CAUGHT}
+    caught = {r.clause: None for r in results if r.verdict in BROKEN}
     failures = [r.failure for r in results if r.failure is not None]
-    found_fault = likeliest(results)
+    found_fault = likeliest_fault(results)
     told = next((f for f in failures if f.fault == found_fault), None)
     return {
         "fault": entry.fault,
@@ -76,12 +74,6 @@ def row(entry: Wrong) -> dict[str, Any]:
         "caught_by": list(caught),
         "smallest": smallest,
     }
-
-
-def likeliest(results: list[Result]) -> str | None:
-    """The class a report with these results names."""
-    empty: dict[str, Any] = {}
-    return Report("", empty, empty, "", "", 0, "", {}, results=results).fault
 
 
 def _size(text: str) -> dict[str, Any]:
