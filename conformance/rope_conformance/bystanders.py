@@ -116,20 +116,30 @@ def _random_state(token: _Token) -> Any:
 
 
 def _drawn(before: Any, after: bytes) -> bool:
-    """Whether a state follows from another by drawing: its words are those, or the next ones."""
-    generator = _MERSENNE()
+    """Whether a state of NumPy's generator follows from another by drawing."""
     if type(before) is not dict or before.get("bit_generator") != "MT19937":
         return False
-    generator.state = {"bit_generator": "MT19937", "state": before["state"]}
-    words = after[:_WORDS]
-    if generator.state["state"]["key"].tobytes() == words:
+    return _next_words(before["state"]["key"], before["state"]["pos"], after[:_WORDS])
+
+
+def _python_drawn(before: Any, after: Any) -> bool:
+    """The same of Python's generator, which is of the same kind."""
+    *words, place = before[1]
+    return _next_words(np.array(words, np.uint32), place, np.array(after[1][:-1], np.uint32))
+
+
+def _next_words(words: Any, place: int, after: Any) -> bool:
+    """Whether a Mersenne twister still has its words, or the ones that come next."""
+    generator = _MERSENNE()
+    generator.state = {"bit_generator": "MT19937", "state": {"key": words, "pos": place}}
+    if words.tobytes() == bytes(after):
         return True
-    generator.random_raw(625 - before["state"]["pos"], output=False)
-    same: bool = generator.state["state"]["key"].tobytes() == words
+    generator.random_raw(625 - place, output=False)
+    same: bool = generator.state["state"]["key"].tobytes() == bytes(after)
     return same
 
 
-_Setting = tuple[str, Callable[[], Any], Callable[[Any], Any]]
+_Setting = tuple[str, Callable[[], Any], Callable[[Any], Any], Callable[[Any, Any], bool]]
 
 
 @contextlib.contextmanager
@@ -139,31 +149,45 @@ def settings_left_alone(changed: list[str]) -> Iterator[None]:
     try:
         yield
     finally:
-        for (what, read, put_back), value in before:
-            if read() != value:
-                changed.append(what)
+        for (what, read, put_back, harmless), value in before:
+            if (now := read()) != value:
+                if not harmless(value, now):
+                    changed.append(what)
                 put_back(value)
 
 
 def _settings() -> Iterator[_Setting]:
-    """What each is called, how it is read, how it is put back."""
-    yield "the random state of Python (random)", random.getstate, random.setstate
-    yield "the current folder", os.getcwd, os.chdir
+    """What each is called, how it is read and put back, and which changes are no fault."""
+
+    def never(before: Any, after: Any) -> bool:
+        return False
+
+    python = "the random state of Python (random)"
+    yield python, random.getstate, random.setstate, _python_drawn
+    yield "the current folder", os.getcwd, os.chdir, never
     if torch := sys.modules.get("torch"):
         yield (
             "torch's random state",
-            lambda: torch.get_rng_state().tolist(),
-            lambda state: torch.set_rng_state(torch.tensor(state, dtype=torch.uint8)),
+            lambda: (torch.initial_seed(), torch.get_rng_state().tolist()),
+            lambda state: torch.set_rng_state(torch.tensor(state[1], dtype=torch.uint8)),
+            lambda before, after: bool(before[0] == after[0]),
         )
-        yield "torch's default dtype", torch.get_default_dtype, torch.set_default_dtype
-        yield "torch's default device", torch.get_default_device, torch.set_default_device
-        yield "whether torch records gradients", torch.is_grad_enabled, torch.set_grad_enabled
-        yield (
-            "torch's precision of matrix products",
-            torch.get_float32_matmul_precision,
-            torch.set_float32_matmul_precision,
-        )
+        for what, read, put_back in (
+            ("torch's default dtype", torch.get_default_dtype, torch.set_default_dtype),
+            ("torch's default device", torch.get_default_device, torch.set_default_device),
+            (
+                "whether torch records gradients",
+                torch.is_grad_enabled,
+                torch.set_grad_enabled,
+            ),
+            (
+                "torch's precision of matrix products",
+                torch.get_float32_matmul_precision,
+                torch.set_float32_matmul_precision,
+            ),
+        ):
+            yield what, read, put_back, never
     if jax := sys.modules.get("jax"):
         for name in ("jax_enable_x64", "jax_default_matmul_precision", "jax_numpy_dtype_promotion"):
             read = functools.partial(getattr, jax.config, name)
-            yield f"JAX's setting {name}", read, functools.partial(jax.config.update, name)
+            yield f"JAX's setting {name}", read, functools.partial(jax.config.update, name), never

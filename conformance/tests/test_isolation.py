@@ -3,6 +3,7 @@
 # ruff: noqa: NPY002  # the global generator is what this is about
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from click.testing import CliRunner
 
 import rope_conformance as rc
 from rope_conformance import commands, inputs, watched, wrong
-from rope_conformance.bystanders import changes, left_alone
+from rope_conformance.bystanders import changes, left_alone, settings_left_alone
 from rope_conformance.exchange import NamespaceError
 from rope_conformance.implementation import Implementation
 from rope_conformance.judging import run_check
@@ -345,7 +346,7 @@ def test_what_was_replaced_on_import_is_put_back_and_found():
 
 
 DISTURBANCES = {
-    "NumPy's random state": lambda: np.random.seed(1),  # noqa: NPY002
+    "NumPy's random state": lambda: np.random.seed(1),
     "NumPy's error state (numpy.seterr)": lambda: np.seterr(all="raise"),
     "NumPy's print options": lambda: np.set_printoptions(precision=2),
     "numpy.random.normal": lambda: setattr(np.random, "normal", None),
@@ -357,14 +358,14 @@ DISTURBANCES = {
 @pytest.mark.parametrize("what", DISTURBANCES)
 def test_what_is_changed_is_named_and_put_back(what):
     """Each thing that is watched is put back after a change, also if the call raises."""
-    state = np.random.get_state(legacy=False)["state"]["key"].tolist()  # noqa: NPY002
+    state = np.random.get_state(legacy=False)["state"]["key"].tolist()
     errors, printing, norm = np.geterr(), np.get_printoptions(), np.linalg.norm
     changed = []
     with pytest.raises(ZeroDivisionError), left_alone(changed):
         DISTURBANCES[what]()
         _ = 1 / 0
     assert changed == [what]
-    assert np.random.get_state(legacy=False)["state"]["key"].tolist() == state  # noqa: NPY002
+    assert np.random.get_state(legacy=False)["state"]["key"].tolist() == state
     assert (np.geterr(), np.get_printoptions(), np.linalg.norm) == (errors, printing, norm)
     assert np.random.normal and __import__("math").cos
 
@@ -440,6 +441,28 @@ def test_pytest_outlives_a_target_that_is_isolated(pytester, done):
     assert outcomes["failed"] == 1
     assert outcomes["passed"] >= 2
     result.stdout.fnmatch_lines(["*the process ended with signal SIGSEGV*"])
+
+
+@pytest.mark.parametrize(
+    ("act", "told"),
+    [
+        (lambda: random.random(), []),
+        (lambda: random.sample(range(9999), 200), []),
+        (lambda: random.seed(3), ["the random state of Python (random)"]),
+    ],
+)
+def test_drawing_from_python_is_no_seeding_either(act, told):
+    """The rule is the same, and so is the kind of generator."""
+    for used in (0, 100):
+        random.seed(11)
+        for _ in range(used):
+            random.random()
+        before = random.getstate()
+        changed = []
+        with settings_left_alone(changed):
+            act()
+        assert changed == told
+        assert random.getstate() == before
 
 
 @pytest.mark.parametrize(
