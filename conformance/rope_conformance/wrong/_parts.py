@@ -121,3 +121,13 @@ def honest(x: Array, positions: Array, spec: RopeSpec, theta: Array | None = Non
     """The whole, with float32 phases."""
     phase = angles(positions, frequencies(spec) if theta is None else theta)
     return rotate(x, np.cos(phase), np.sin(phase), spec)
+
+
+def narrow_rotation(x: Array, positions: Array, spec: RopeSpec, kind: Any) -> Array:
+    """The rotation with table, products and sum in a narrow type."""
+    phase = angles(positions, frequencies(spec))[..., None, :]
+    cos, sin = np.cos(phase).astype(kind), np.sin(phase).astype(kind)
+    u, v = (part.astype(kind) for part in split(x, spec))
+    first = (u * cos).astype(kind) - (v * sin).astype(kind)
+    second = (u * sin).astype(kind) + (v * cos).astype(kind)
+    return join(x, first, second, spec)

@@ -17,6 +17,7 @@ from rope_conformance.wrong._parts import (
     frequencies,
     honest,
     join,
+    narrow_rotation,
     rotate,
     split,
 )
@@ -108,17 +109,7 @@ def float16_out(spec: RopeSpec) -> Rope:
 @control(dtypes=("bfloat16",), profile="model-dtype-table", **_WIDE)
 def bfloat16_table(spec: RopeSpec) -> Rope:
     """Phases in float32; table, products and sum in bfloat16, and claimed so."""
-    kind = ml_dtypes.bfloat16
-
-    def rope(x: Array, positions: Array) -> Array:
-        phase = angles(positions, frequencies(spec))[..., None, :]
-        cos, sin = np.cos(phase).astype(kind), np.sin(phase).astype(kind)
-        u, v = (part.astype(kind) for part in split(x, spec))
-        first = (u * cos).astype(kind) - (v * sin).astype(kind)
-        second = (u * sin).astype(kind) + (v * cos).astype(kind)
-        return join(x, first, second, spec)
-
-    return rope
+    return lambda x, positions: narrow_rotation(x, positions, spec, ml_dtypes.bfloat16)
 
 
 @control(profile="exact", **_WIDE)

@@ -9,11 +9,11 @@ from importlib import resources
 
 from rope_conformance.faults import Fault
 
-__all__ = ["Report", "corpus"]
+__all__ = ["PublicReport", "corpus"]
 
 
 @dataclass(frozen=True)
-class Report:
+class PublicReport:
     """A bug that somebody reported in public.
 
     Parameters
@@ -41,10 +41,10 @@ class Report:
 
 
 @cache
-def corpus() -> tuple[Report, ...]:
+def corpus() -> tuple[PublicReport, ...]:
     """Return all reports, in the order of their ids."""
     text = resources.files("rope_conformance.wrong").joinpath("corpus.toml").read_text("utf-8")
     entries = tomllib.loads(text)["report"]
     return tuple(
-        Report(**entry | {"members": tuple(entry.get("members", ()))}) for entry in entries
+        PublicReport(**entry | {"members": tuple(entry.get("members", ()))}) for entry in entries
     )

@@ -14,9 +14,8 @@ from rope_conformance.wrong._parts import (
     angles,
     frequencies,
     honest,
-    join,
+    narrow_rotation,
     rotate,
-    split,
     wrong,
 )
 from rope_ref import RopeSpec
@@ -156,13 +155,13 @@ def table_from_rounded_phases(spec: RopeSpec) -> Rope:
 @wrong(PLAIN, fault="angle-precision", dtypes=("float16",))
 def table_and_products_float16(spec: RopeSpec) -> Rope:
     """float16 data is rotated by a float16 table in float16, although float32 is claimed."""
-    return lambda x, positions: _narrow(x, positions, spec, np.float16)
+    return lambda x, positions: narrow_rotation(x, positions, spec, np.float16)
 
 
 @wrong(PLAIN, fault="compile", dtypes=("bfloat16",))
 def every_product_rounded(spec: RopeSpec) -> Rope:
     """Each product and the sum are rounded to bfloat16, where one rounding is claimed."""
-    return lambda x, positions: _narrow(x, positions, spec, ml_dtypes.bfloat16)
+    return lambda x, positions: narrow_rotation(x, positions, spec, ml_dtypes.bfloat16)
 
 
 @wrong(fault="angle-precision")
@@ -207,13 +206,3 @@ def _ten_bits(values: Array) -> Array:
     """float32 with the lower 13 bits of the mantissa cut off."""
     bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
     return (bits & np.uint32(0xFFFFE000)).view(np.float32)
-
-
-def _narrow(x: Array, positions: Array, spec: RopeSpec, kind: Any) -> Array:
-    """The rotation with table, products and sum in a narrow type."""
-    phase = angles(positions, frequencies(spec))[..., None, :]
-    cos, sin = np.cos(phase).astype(kind), np.sin(phase).astype(kind)
-    u, v = (part.astype(kind) for part in split(x, spec))
-    first = (u * cos).astype(kind) - (v * sin).astype(kind)
-    second = (u * sin).astype(kind) + (v * cos).astype(kind)
-    return join(x, first, second, spec)
