@@ -34,8 +34,9 @@ def test_numpy_never_answers_for_another_framework(bench):
         bench.rotated(X, by_numpy)
 
 
-def test_the_right_rope_passes(bench):
-    bench.rotated(X, lambda a: bench.backend.apply_rope(a, P, SPEC, axes="td"))
+def test_the_right_rope_passes(bench, ratio):
+    y = bench.rotated(X, lambda a: bench.backend.apply_rope(a, P, SPEC, axes="td"))
+    assert ratio(y, X, P, SPEC, "td", "float32") <= 1
 
 
 def test_a_rope_that_forgets_the_device_is_caught(bench):

@@ -177,14 +177,9 @@ def _wrong_numbers(trial: Trial, surface: str = "apply") -> Cause | None:
         tolerance = _tolerance(trial, p, fastest) + steps
         explained, counted = _agreement(seen, suspect.predicted, tolerance)
         if explained.all() and counted.any():
-            fault = suspect.fault
-            if fault == "config" and _grows(trial):
-                fault, words = (
-                    "scaling",
-                    f"in a long call {suspect.words}; in a short one it is not",
-                )
-            else:
-                words = suspect.words
+            fault, words = suspect.fault, suspect.words
+            if fault == "config" and _right_if_short(trial):
+                fault, words = "scaling", f"{words}, in a long call; in a short one it is not"
             evidence = (
                 f"this explains all {int(counted.sum())} angles seen at {p.size} positions, the "
                 f"claimed RoPE {int((right & tells).sum())} of {int(tells.sum())}"
@@ -193,7 +188,7 @@ def _wrong_numbers(trial: Trial, surface: str = "apply") -> Cause | None:
     return None
 
 
-def _grows(trial: Trial) -> bool:
+def _right_if_short(trial: Trial) -> bool:
     """Whether a short call is right, so that what is wrong depends on how long a call is."""
     low, high = trial.claim.position_range
     return is_right(trial, standard_case(trial, [p for p in (0, 1, 5, 100) if low <= p <= high]))

@@ -6,6 +6,7 @@ repr rebuilds it, so a failure can be shown and repeated.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -48,16 +49,16 @@ SHAPES = (
 _SPARED = ((1, 7, 1), (1, 2, 32))  # where shapes are dear, others show as much
 
 
-class Input:
+class Input(ABC):
     """What a check is given. Its repr rebuilds it, so a failure can be shown and repeated."""
 
+    @abstractmethod
     def inside(self, claim: Claim) -> bool:
         """Whether it lies inside a claim."""
-        raise NotImplementedError
 
+    @abstractmethod
     def size(self) -> tuple[Any, ...]:
         """What makes one input smaller than another, the weightiest first."""
-        raise NotImplementedError
 
     def smaller(self, token: int | None) -> Iterator[Input]:
         """Smaller inputs on which the same failure may show; `token` is the first bad one."""

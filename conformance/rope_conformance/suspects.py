@@ -120,15 +120,11 @@ def _narrow_positions(p: Array, spec: RopeSpec) -> Iterator[Suspect]:
     for bits in (8, 16):
         size, half = 2.0**bits, 2.0 ** (bits - 1)
         signed = (p + half) % size - half
-        for words, fault, moved in (
-            (
-                f"positions pass through int{bits}: {int(half)} becomes -{int(half)}",
-                "position",
-                signed,
-            ),
-            (f"positions pass through uint{bits}: they wrap at {int(size)}", "position", p % size),
+        for words, moved in (
+            (f"positions pass through int{bits}: {int(half)} becomes -{int(half)}", signed),
+            (f"positions pass through uint{bits}: they wrap at {int(size)}", p % size),
         ):
-            yield Suspect(fault, words, _phases(moved[:, None] * theta), theta)  # type: ignore[arg-type]
+            yield Suspect("position", words, _phases(moved[:, None] * theta), theta)
     for length in [2**k for k in range(4, 21)] + [2**k + 1 for k in (7, 11, 12, 13, 15)]:
         rows = f"as with a table of {length} rows"
         for words, moved in (
