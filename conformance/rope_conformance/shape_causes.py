@@ -28,7 +28,10 @@ APART = Case(2, 4, 3, (3, 1, 0, 2), seed=5)
 
 
 def is_right(trial: Trial, case: Case) -> bool:
-    """Whether an input is rotated within the claimed bound."""
+    """Whether an input, cut to the claimed axes, is claimed and rotated within the bound."""
+    case = trial.cut(case)
+    if not case.inside(trial.claim):
+        return False
     x, p = trial.x(case), trial.positions(case)
     try:
         y = trial.apply(x, p, strided=case.strided)
@@ -135,10 +138,7 @@ def _at_each(x: Array, positions: npt.NDArray[Any], spec: RopeSpec) -> Array:
 
 def wrong_alone(trial: Trial) -> Cause | None:
     """Whether one row with one head is wrong where two rows with two heads are right."""
-    alone = trial.cut(Case(1, 3, 1, (1, 2, 3)))
-    several = trial.cut(Case(2, 4, 2, (1, 2, 3, 5)))
-    if not alone.inside(trial.claim) or not several.inside(trial.claim):
-        return None
+    alone, several = Case(1, 3, 1, (1, 2, 3)), Case(2, 4, 2, (1, 2, 3, 5))
     if is_right(trial, alone) or not is_right(trial, several):
         return None
     words = "one row with one head is rotated wrongly, two rows with two heads are rotated rightly"
@@ -200,15 +200,13 @@ def wrong_together(trial: Trial, case: Case) -> Cause | None:
         ),
     }
     for words, other in others.items():
-        other = trial.cut(other)
-        if other != case and other.inside(trial.claim) and is_right(trial, other):
+        if trial.cut(other) != case and is_right(trial, other):
             text = f"wrong for {shape}, right for {words}: a stride or an edge of a kernel"
             return Cause(text, "kernel-shape", f"the same tokens with {words} are right")
     singles = [
         replace(case, batch=1, heads=1, tokens=1, positions=(p,)) for p in case.positions[:64]
     ]
-    if all(each.inside(trial.claim) for each in singles):
-        if all(is_right(trial, each) for each in singles):
-            text = f"wrong for {shape}, right for each token alone: a stride or an edge of a kernel"
-            return Cause(text, "kernel-shape", f"{len(singles)} of its tokens are right alone")
+    if all(is_right(trial, each) for each in singles):
+        text = f"wrong for {shape}, right for each token alone: a stride or an edge of a kernel"
+        return Cause(text, "kernel-shape", f"{len(singles)} of its tokens are right alone")
     return None

@@ -222,6 +222,32 @@ def test_a_fault_is_told_by_its_class_and_formula(name):
     assert any(f.evidence for f in told)
 
 
+@pytest.mark.parametrize("axes", ["td", "thd", "btd", "dht"])
+def test_a_width_that_is_wrong_is_told_with_any_axes(axes):
+    """What is tried beside the failing input is cut to the axes there are."""
+
+    class PowersOfTwoOnly:
+        claim = rc.Claim(axes=axes)
+
+        def __init__(self, spec):
+            self.spec = spec
+
+        def apply_rope(self, x, positions):
+            width = 1 << (self.spec.rotary_dim - 1).bit_length()
+            names = [letter for letter in "bthd" if letter in axes]
+            given = x.transpose([axes.index(letter) for letter in names])
+            full = given.reshape(
+                *(given.shape[names.index(c)] if c in names else 1 for c in "bthd")
+            )
+            phase = positions[:, None] * theta(self.spec, width=width)
+            y = at(full, phase, self.spec).reshape(given.shape)
+            return np.ascontiguousarray(y.transpose([names.index(letter) for letter in axes]))
+
+    report = rc.check(PowersOfTwoOnly, spec=SPEC, effort="quick", only=["frequency.widths"])
+    assert report.results[0].verdict == "failed", report.results[0].reason
+    assert report.fault == "kernel-shape"
+
+
 def test_right_code_has_no_fault():
     """A passing report names none."""
     report = rc.check(right, spec=SPEC, effort="quick")

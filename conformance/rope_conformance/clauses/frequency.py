@@ -22,7 +22,7 @@ from rope_conformance.clauses.passthrough import demand_untouched
 from rope_conformance.faults import Fault
 from rope_conformance.inputs import Case, cases, positions_within
 from rope_conformance.registry import EITHER, Clause
-from rope_conformance.shape_causes import is_right
+from rope_conformance.shape_causes import APART, is_right
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
 from rope_ref import PowerLaw, RopeSpec
 
@@ -304,7 +304,7 @@ def widths(trial: Trial, case: Case) -> None:
         _other(trial, spec, case, f"wrong at head_dim={head_dim}, rotary_dim={rotary_dim}")
     except CheckFailure as failure:
         # The formula is right at the width it was made for: then it is not the formula.
-        if failure.fault is None and is_right(trial, Case(2, 4, 3, (3, 1, 0, 2))):
+        if failure.fault is None and is_right(trial, APART):
             assert isinstance(spec.frequencies, PowerLaw)
             new_base = replace(spec, frequencies=PowerLaw(spec.frequencies.base * 3))
             failure.fault = "cache" if _right_at(trial, new_base, case) else "kernel-shape"
