@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from rope_conformance.claim import Claim
 from rope_conformance.exchange import namespace
+from rope_ref import RopeSpec
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -26,6 +27,7 @@ __all__ = [
     "Case",
     "Input",
     "QueriesKeys",
+    "at_width",
     "cases",
     "data_type",
     "far_cases",
@@ -196,6 +198,18 @@ class QueriesKeys(Input):
 def _first(case: Case, tokens: int) -> Case:
     tokens = min(tokens, case.tokens)
     return replace(case, tokens=tokens, positions=tuple(case.positions[:tokens]))
+
+
+def at_width(own: RopeSpec, head_dim: int, rotary_dim: int) -> RopeSpec:
+    """The same RoPE with other widths."""
+    return RopeSpec(
+        head_dim,
+        layout=own.layout,
+        output_layout=own.output_layout,
+        rotary_dim=rotary_dim,
+        frequencies=own.frequencies,
+        direction=own.direction,
+    )
 
 
 def data_type(name: str) -> np.dtype[Any]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from rope_conformance.claim import Claim, RequestKind
 from rope_conformance.exchange import namespace
-from rope_conformance.inputs import Input, data_type, positions_within
+from rope_conformance.inputs import Input, at_width, data_type, positions_within
 from rope_ref import (
     RopeSpec,
     context_parallel_positions,
@@ -241,14 +241,7 @@ class Weights(Input):
         """The spec to make the implementation for."""
         if self.head_dim is None:
             return own
-        return RopeSpec(
-            self.head_dim,
-            layout=own.layout,
-            output_layout=own.output_layout,
-            rotary_dim=self.rotary_dim or self.head_dim,
-            frequencies=own.frequencies,
-            direction=own.direction,
-        )
+        return at_width(own, self.head_dim, self.rotary_dim or self.head_dim)
 
     def array(self, head_dim: int, dtype: str) -> npt.NDArray[Any]:
         """The weights as they were: numbers that all differ, or nearly so in a narrow type."""

@@ -14,6 +14,7 @@ from rope_conformance.faults import Fault
 from rope_conformance.implementation import Unsupported
 from rope_conformance.inputs import (
     Case,
+    at_width,
     cases,
     data_type,
     far_cases,
@@ -132,18 +133,6 @@ def other_specs(trial: Trial) -> list[RopeSpec]:
 def fault_at(trial: Trial, spec: RopeSpec) -> Fault | None:
     """The class of what is wrong at one of `other_specs` only, if its difference says it."""
     return "config" if spec.frequencies != trial.spec.frequencies else None
-
-
-def at_width(own: RopeSpec, head_dim: int, rotary_dim: int) -> RopeSpec:
-    """The same RoPE with other widths."""
-    return RopeSpec(
-        head_dim,
-        layout=own.layout,
-        output_layout=own.output_layout,
-        rotary_dim=rotary_dim,
-        frequencies=own.frequencies,
-        direction=own.direction,
-    )
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ from rope_conformance.accuracy import unit_roundoff
 from rope_conformance.clauses._common import (
     all_positions,
     angles_probe,
-    at_width,
     factory_only,
     far_fixed,
     fault_at,
@@ -20,7 +19,7 @@ from rope_conformance.clauses._common import (
 )
 from rope_conformance.clauses.passthrough import demand_untouched
 from rope_conformance.faults import Fault
-from rope_conformance.inputs import Case, cases, positions_within
+from rope_conformance.inputs import Case, at_width, cases, positions_within
 from rope_conformance.registry import EITHER, Clause
 from rope_conformance.shape_causes import APART, is_right
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
