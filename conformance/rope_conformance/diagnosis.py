@@ -100,15 +100,14 @@ def _first(searches: list[Callable[[], Cause | None]]) -> Cause | None:
 
 def _probe(trial: Trial) -> Trial:
     """A trial whose counts are its own."""
-    return Trial(trial.implementation, trial.dtype, trial.profile, device=trial.device)
+    return trial.beside(trial.implementation)
 
 
 def _wrong_once_used(trial: Trial, case: Case) -> Cause | None:
     """Whether a new object rotates rightly what the used one does not."""
     if not trial.implementation.is_factory:
         return None
-    new = Trial(trial.implementation.remade(trial.spec), trial.dtype, trial.profile)
-    if is_right(_probe(trial), case) or not is_right(new, case):
+    if is_right(_probe(trial), case) or not is_right(trial.anew(), case):
         return None
     found = _wrong_numbers(_probe(trial))
     words = "a new object rotates this input rightly, one that was used before does not"

@@ -19,7 +19,7 @@ from rope_conformance.faults import Fault
 from rope_conformance.implementation import Implementation, Unsupported
 from rope_conformance.inputs import Case, Input, data_type
 from rope_conformance.meter import Meter
-from rope_ref import cos_sin, pair_channels
+from rope_ref import RopeSpec, cos_sin, pair_channels
 
 __all__ = ["CheckFailure", "Meter", "Spot", "TargetRaised", "Trial", "undisturbed"]
 
@@ -114,6 +114,28 @@ class Trial:
         self.inputs += 1
         if Trial.listener is not None:
             Trial.listener({"case": repr(case)})
+
+    def beside(self, implementation: Implementation) -> Trial:
+        """A trial of another object, as this one is of its own; what is counted is its own."""
+        return Trial(implementation, self.dtype, self.profile, device=self.device)
+
+    def anew(self, spec: RopeSpec | None = None) -> Trial:
+        """A trial of the target made anew, for another spec if one is given.
+
+        Raises
+        ------
+        Unsupported, TargetError
+            As by `Implementation`.
+        """
+        return self.beside(self.implementation.remade(spec or self.spec))
+
+    def absorb(self, other: Trial) -> None:
+        """Count what was seen in another trial as this one's."""
+        if other.implementation is not self.implementation:
+            self.implementation.calls += other.implementation.calls
+        self.samples += other.samples
+        self.decisive += other.decisive
+        self.outputs |= other.outputs
 
     def x(self, case: Case) -> Array:
         """The data of a case in the type under test."""

@@ -63,13 +63,12 @@ def trial_on(trial: Trial, on: str) -> Trial | None:
     if spec is None or not implementation.is_factory:
         return None
     try:
-        other = implementation.remade(spec)
+        made = trial.anew(spec)
     except (TargetError, Unsupported) as reason:
         if on == "new":
             raise TargetRaised(reason) from reason
         trial.notes.append(f"{on}: {reason}")
         return None
-    made = Trial(other, trial.dtype, trial.profile, device=trial.device)
     if on == "new":
         made.meter = trial.meter
         return made
@@ -77,7 +76,7 @@ def trial_on(trial: Trial, on: str) -> Trial | None:
     if not _rotates_rightly(made):
         trial.notes.append(f"{on}: apply_rope is not right there, so no cache was judged")
         return None
-    return Trial(other, trial.dtype, trial.profile, device=trial.device)
+    return trial.beside(made.implementation)
 
 
 def _rotates_rightly(trial: Trial) -> bool:

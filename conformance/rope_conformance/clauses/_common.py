@@ -142,22 +142,19 @@ def made_for(trial: Trial, spec: RopeSpec) -> Iterator[Trial | None]:
         yield trial
         return
     try:
-        other = trial.implementation.remade(spec)
+        at_spec = trial.anew(spec)
     except Unsupported as reason:
         words = f"head_dim={spec.head_dim}, rotary_dim={spec.rotary_dim}, {spec.frequencies}"
         trial.notes.append(f"{words} unsupported: {reason}")
         yield None
         return
-    at_spec = Trial(other, trial.dtype, trial.profile, device=trial.device)
     try:
         yield at_spec
     except CheckFailure as failure:
         failure.trial = at_spec
         raise
     finally:
-        trial.implementation.calls += other.calls
-        trial.samples += at_spec.samples
-        trial.decisive += at_spec.decisive
+        trial.absorb(at_spec)
 
 
 def to_input_layout(trial: Trial, y: Array) -> Array:

@@ -57,8 +57,7 @@ def _once_used(trial: Trial, case: Case, arrays: Sequence[Array]) -> tuple[str, 
     """Whether a new object does it rightly."""
     if not trial.implementation.is_factory:
         return None
-    made, positions = trial.implementation.remade(trial.spec), trial.positions(case)
-    new = Trial(made, trial.dtype, trial.profile, device=trial.device)
+    new, positions = trial.anew(), trial.positions(case)
     try:
         after = call_layer(new, arrays, positions)
     except (CheckFailure, TargetRaised):
@@ -125,12 +124,7 @@ def _cause(trial: Trial, case: Case, name: str) -> tuple[str, Fault] | None:
         three = [trial.namespace.array(host, trial.device) for _ in "qkv"]
         return surface.call("attention", *three, *positions)[which]
 
-    probe = Trial(
-        Implementation(alone, trial.spec, trial.claim),
-        trial.dtype,
-        trial.profile,
-        device=trial.device,
-    )
+    probe = trial.beside(Implementation(alone, trial.spec, trial.claim))
     heads = replace(case, heads=key_heads(case) if which else case.heads, parameter=0)
     cause = likely_cause(probe, heads, "apply")
     return None if cause is None else (f"of {name}: {cause.words}", cause.fault)

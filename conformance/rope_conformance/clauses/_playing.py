@@ -48,10 +48,7 @@ def play(trial: Trial, session: Session) -> None:
             player.calls[name](*rest)
     finally:
         if made is not trial:
-            trial.implementation.calls += made.implementation.calls
-            trial.samples += made.samples
-            trial.decisive += made.decisive
-            trial.outputs |= made.outputs
+            trial.absorb(made)
     if player.evicted and len(player.conventions) == 1:
         trial.facts["when cached tokens go"] = _FACTS[player.conventions[0]]
 
@@ -174,8 +171,7 @@ class _Player:
         """Let another object of the same make serve a request."""
         trial = self.trial
         if trial.implementation.is_factory:
-            made = trial.invoke(trial.implementation.remade, trial.spec)
-            other = Trial(made, trial.dtype, trial.profile, device=trial.device)
+            other = trial.invoke(trial.anew)
             request = begin(other)
             for method, tokens in ((request.prefill, 9), (request.step, 1)):
                 other.invoke(method, other.native(self._data(tokens)))

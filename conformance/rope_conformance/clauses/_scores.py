@@ -280,8 +280,7 @@ def new_object(trial: Trial) -> Trial | None:
     """A trial of the same target made anew, where it can be."""
     if not trial.implementation.is_factory:
         return None
-    made = trial.implementation.remade(trial.spec)
-    return Trial(made, trial.dtype, trial.profile, device=trial.device)
+    return trial.anew()
 
 
 def _suspects(what: Given) -> Iterator[tuple[str, Fault, Given]]:

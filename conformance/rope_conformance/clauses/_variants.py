@@ -41,24 +41,16 @@ def reason(made: Trial | str) -> str | None:
     return made if isinstance(made, str) else None
 
 
-def absorb(trial: Trial, other: Trial) -> None:
-    """Count what was seen of the target made for another spec."""
-    if other.implementation is not trial.implementation:
-        trial.implementation.calls += other.implementation.calls
-    trial.samples += other.samples
-    trial.decisive += other.decisive
-
-
 def _made(trial: Trial, spec: RopeSpec, words: str) -> Trial | str:
-    implementation = trial.implementation
-    if spec != trial.spec:
-        if not implementation.is_factory:
-            return "a plain callable is judged for one spec; a factory is made for several"
+    if spec == trial.spec:
+        made = trial.beside(trial.implementation)
+    elif not trial.implementation.is_factory:
+        return "a plain callable is judged for one spec; a factory is made for several"
+    else:
         try:
-            implementation = implementation.remade(spec)
+            made = trial.anew(spec)
         except (Unsupported, TargetError) as error:
             return f"{words}: {error}"
-    made = Trial(implementation, trial.dtype, trial.profile, device=trial.device)
     case = next(c for c in numeric_fixed(made) if c.values == "normal")
     x, positions = made.x(case), made.positions(case)
     try:

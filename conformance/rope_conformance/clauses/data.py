@@ -194,18 +194,15 @@ def determinism(trial: Trial, case: Case) -> None:
 )
 def types(trial: Trial, case: Case) -> None:
     """Make it anew, rotate in every other type, then judge this one."""
-    made = trial.implementation.remade(trial.spec)
-    after = Trial(made, trial.dtype, trial.profile, device=trial.device)
+    after = trial.anew()
     try:
         for other in trial.claim.dtypes:
             if other != trial.dtype:
-                before = Trial(made, other, device=trial.device)
+                before = Trial(after.implementation, other, device=trial.device)
                 before.apply(before.x(case), before.positions(case))
         oracle(after, case, "wrong once other types of data were rotated")
     finally:
-        trial.implementation.calls += made.calls
-        trial.samples += after.samples
-        trial.decisive += after.decisive
+        trial.absorb(after)
 
 
 @PROCESS.check(

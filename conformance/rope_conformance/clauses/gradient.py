@@ -21,7 +21,6 @@ from rope_conformance.clauses._gradients import (
 )
 from rope_conformance.clauses._layer import placed
 from rope_conformance.clauses._variants import (
-    absorb,
     amplified,
     half_rotated,
     reason,
@@ -234,7 +233,7 @@ def amplitude(trial: Trial, case: Case) -> None:
             with_it, got, g, positions, "with an amplitude the gradient is not the transpose"
         )
     finally:
-        absorb(trial, with_it)
+        trial.absorb(with_it)
 
 
 @PASSTHROUGH.check(
@@ -256,7 +255,7 @@ def passthrough(trial: Trial, case: Case) -> None:
     try:
         got = gradient(some, x, g, positions)
     finally:
-        absorb(trial, some)
+        trial.absorb(some)
     rest = np.setdiff1d(np.arange(some.spec.head_dim), pair_channels(some.spec))
     bad = np.argwhere(~same_numbers(g[..., rest], got[..., rest]))
     if bad.size:

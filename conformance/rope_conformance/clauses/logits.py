@@ -24,7 +24,6 @@ from rope_conformance.clauses._scores import (
 )
 from rope_conformance.clauses._variants import (
     OTHER_AMPLITUDE,
-    absorb,
     amplified,
     reason,
 )
@@ -317,7 +316,7 @@ def amplitude(trial: Trial, case: QueriesKeys) -> None:
         failure.fault = failure.fault or "scaling"
         raise
     finally:
-        absorb(trial, made)
+        trial.absorb(made)
 
 
 @RELATIVE.check(

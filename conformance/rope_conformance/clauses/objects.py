@@ -282,9 +282,7 @@ def apart(trial: Trial, case: Case) -> None:
 
 def _rotate_other(trial: Trial, spec: RopeSpec, made: Any, case: Case) -> Judgement:
     """Use an object of another spec of the same widths, and judge it by that."""
-    other = Trial(
-        Implementation(made, spec, trial.claim), trial.dtype, trial.profile, device=trial.device
-    )
+    other = trial.beside(Implementation(made, spec, trial.claim))
     x, positions = other.x(case), other.positions(case)
     y = other.apply(x, positions)
     trial.implementation.calls += other.implementation.calls

@@ -120,10 +120,7 @@ def _judge(trial: Trial, case: Asked) -> None:
 
 def _anew(trial: Trial) -> Trial:
     """A trial of a new object where one can be made, else the same trial."""
-    if not trial.implementation.is_factory:
-        return trial
-    new = trial.implementation.remade(trial.spec)
-    return Trial(new, trial.dtype, trial.profile, device=trial.device)
+    return trial.anew() if trial.implementation.is_factory else trial
 
 
 def _wrong_tokens(request: PositionRequest, got: Integers) -> npt.NDArray[np.bool_]:

@@ -166,7 +166,7 @@ def _judge(trial: Trial, case: Weights) -> None:
     """Convert, and compare every bit; what was handed over must stay what it was."""
     spec = case.spec(trial.spec)
     try:
-        made = trial if spec == trial.spec else _anew(trial, spec)
+        made = trial if spec == trial.spec else trial.anew(spec)
     except Unsupported as reason:
         words = f"head_dim={spec.head_dim}, rotary_dim={spec.rotary_dim}"
         trial.notes.append(f"{words} unsupported: {reason}")
@@ -182,18 +182,12 @@ def _judge(trial: Trial, case: Weights) -> None:
     if _bits(got) != _bits(want):
         words, fault = _likely(given, got, want, case, spec)
         if trial.implementation.is_factory:
-            new, _ = _converted(trial, _anew(trial, spec), case, given, call)
+            new, _ = _converted(trial, trial.anew(spec), case, given, call)
             if _bits(new) == _bits(want):
                 words, fault = f"{words}; a new object converts them rightly", "cache"
         raise CheckFailure(f"{call}: {words}", fault=fault)
     if not trial.claim.in_place and _bits(left) != _bits(given):
         raise CheckFailure(f"{call} wrote into the array it was given", fault="aliasing")
-
-
-def _anew(trial: Trial, spec: RopeSpec) -> Trial:
-    """A trial of a new object."""
-    new = trial.implementation.remade(spec)
-    return Trial(new, trial.dtype, trial.profile, device=trial.device)
 
 
 def _converted(
