@@ -154,6 +154,8 @@ def sleeps_at_negative_positions(x, positions):
 
 
 def slow(x, positions):
-    Path(os.environ["ROPE_HOSTILE_DONE"]).write_text(str(os.getpid()))
+    done = Path(os.environ["ROPE_HOSTILE_DONE"])
+    if not done.exists():  # written once: a file that is being written when we are stopped is empty
+        done.write_text(str(os.getpid()))
     time.sleep(0.05)
     return honest(x, positions)
