@@ -9,7 +9,8 @@ takes a model from one layout to the other.
 from rope_ref import errors
 from rope_ref.attention import attention_logits, relative_logit
 from rope_ref.errors import RopeError
-from rope_ref.frequencies import FrequencyRule, Given, PowerLaw
+from rope_ref.frequencies import FrequencyRule, Given, PowerLaw, RealRule
+from rope_ref.ntk import NTK, DynamicNTK, FixedNTK, qwen_alpha
 from rope_ref.positions import (
     context_parallel_positions,
     context_parallel_tokens,
@@ -17,6 +18,7 @@ from rope_ref.positions import (
     packed_positions,
     padded_positions,
 )
+from rope_ref.remaps import Linear, Llama3, LongRoPE, Proportional, Remap
 from rope_ref.rotation import (
     apply_cos_sin,
     apply_rope,
@@ -30,13 +32,25 @@ from rope_ref.rotation import (
 from rope_ref.sincos import cos_sin, cos_sin_parts
 from rope_ref.spec import RopeSpec
 from rope_ref.weights import channel_order, convert_weights
+from rope_ref.yarn import NTKByParts, YaRN
 
 __all__ = [
+    "DynamicNTK",
+    "FixedNTK",
     "FrequencyRule",
     "Given",
+    "Linear",
+    "Llama3",
+    "LongRoPE",
+    "NTK",
+    "NTKByParts",
     "PowerLaw",
+    "Proportional",
+    "RealRule",
+    "Remap",
     "RopeError",
     "RopeSpec",
+    "YaRN",
     "apply_cos_sin",
     "apply_rope",
     "apply_rope_complex",
@@ -54,6 +68,7 @@ __all__ = [
     "packed_positions",
     "padded_positions",
     "pair_channels",
+    "qwen_alpha",
     "relative_logit",
     "rotation_matrix",
     "transpose_rope",

@@ -5,32 +5,49 @@ restates the call, names the argument, says what was expected and what to try.
 """
 
 __all__ = [
+    "AmplitudeError",
     "AxesError",
     "ChunkError",
+    "ConfigError",
+    "ConfigTypeError",
+    "ConfigValueError",
+    "CoordinateError",
     "CountError",
     "CountTypeError",
     "DtypeError",
     "FrequencyCountError",
     "FrequencyValueError",
+    "GridError",
     "HeadDimError",
     "HeadGroupError",
+    "LayerTypeError",
     "LayoutError",
     "MaskError",
+    "MissingConfigKeyError",
+    "NextPositionError",
     "NonFinitePositionError",
+    "NtkWidthError",
     "OddRotaryDimError",
     "OrderError",
     "PairAxesError",
+    "PairOrderError",
     "PositionDtypeError",
     "PositionRangeError",
     "PositionShapeError",
     "RankError",
     "RopeError",
     "RotaryDimRangeError",
+    "SectionsError",
+    "SegmentError",
     "ShapeError",
     "SpecError",
     "TableShapeError",
+    "UnknownConfigKeyError",
+    "UnknownModelTypeError",
+    "UnknownRopeTypeError",
     "WeightKindError",
     "WeightShapeError",
+    "WidthsError",
 ]
 
 
@@ -68,6 +85,10 @@ class FrequencyValueError(RopeError, ValueError):
 
 class FrequencyCountError(RopeError, ValueError):
     """The number of given frequencies is not the number of pairs."""
+
+
+class NtkWidthError(RopeError, ValueError):
+    """NTK scaling has no value for a head of two rotating channels."""
 
 
 class AxesError(RopeError, ValueError):
@@ -136,3 +157,69 @@ class WeightKindError(RopeError, ValueError):
 
 class WeightShapeError(RopeError, ValueError):
     """Weights do not have one row for each channel of each head."""
+
+
+class AmplitudeError(RopeError, ValueError):
+    """Parts of one RoPE have different amplitudes, but cos and sin have one factor."""
+
+
+class CoordinateError(RopeError, ValueError):
+    """A coordinate of a grid is not a finite real number, or not one of a row of them."""
+
+
+class GridError(RopeError, ValueError):
+    """The rows or columns of a grid cannot be merged as asked."""
+
+
+class NextPositionError(RopeError, ValueError):
+    """There is no such rule for the position after an image."""
+
+
+class PairOrderError(RopeError, ValueError):
+    """An order of the pairs does not hold each of them once."""
+
+
+class SectionsError(RopeError, ValueError):
+    """Sections do not say how many pairs each position axis has."""
+
+
+class SegmentError(RopeError, TypeError):
+    """Something that is neither text nor a grid stands among the segments."""
+
+
+class WidthsError(RopeError, ValueError):
+    """Widths do not give each position axis a positive even number of channels."""
+
+
+class ConfigError(RopeError, ValueError):
+    """A model's configuration does not describe a RoPE that can be built."""
+
+
+class ConfigTypeError(ConfigError, TypeError):
+    """A value of a configuration, or the configuration, has the wrong type."""
+
+
+class ConfigValueError(ConfigError):
+    """A value of a configuration cannot be used, or two contradict each other."""
+
+
+class MissingConfigKeyError(ConfigError, KeyError):
+    """A configuration lacks a key that its RoPE needs."""
+
+    __str__ = Exception.__str__  # KeyError's own would put the message in quotes
+
+
+class UnknownConfigKeyError(ConfigError):
+    """A key speaks of RoPE, and nothing here would honour it."""
+
+
+class UnknownRopeTypeError(ConfigError):
+    """A scaling type is none of those that exist."""
+
+
+class UnknownModelTypeError(ConfigError):
+    """A model type, or an architecture, whose layout is not known."""
+
+
+class LayerTypeError(ConfigError):
+    """Layers of several types turn differently, and the type asked for is none of them."""

@@ -11,25 +11,30 @@ they are; all that follows is real arithmetic, done in `decimal` with guard digi
 
 from __future__ import annotations
 
-import decimal
-import operator
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
-import numpy as np
-
 from rope_ref.errors import FrequencyCountError, FrequencyValueError
+from rope_ref.real import (
+    DIGITS,
+    Real,
+    digits_that_hold,
+    exact,
+    pi,
+    positive,
+    real,
+    real_arithmetic,
+    rounded,
+    turns_fixed_point,
+    whole_digits,
+)
 
-__all__ = ["FrequencyRule", "Given", "PowerLaw"]
-
-Real = int | float | Fraction | Decimal
-
-_DIGITS = 80
-_GUARD = 20
+__all__ = ["FrequencyRule", "Given", "PowerLaw", "RealRule"]
 
 
 class FrequencyRule(Hashable, Protocol):
@@ -53,8 +58,37 @@ class FrequencyRule(Hashable, Protocol):
         ...
 
 
+class RealRule(ABC):
+    """A rule known as real numbers: to any number of digits, and so to any accuracy."""
+
+    @property
+    def amplitude(self) -> Fraction:
+        """Factor A on cos and sin, exactly or to 80 digits; 1 unless a rule says otherwise."""
+        return Fraction(1)
+
+    @abstractmethod
+    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
+        """theta_i of each pair in radians per position, to `digits` significant digits."""
+
+    def theta(self, rotary_dim: int) -> tuple[float, ...]:
+        """theta_i of each pair, the real number rounded once to float64."""
+        return rounded(self.real_theta(rotary_dim, DIGITS))
+
+    def rational_turns(self, rotary_dim: int) -> tuple[Fraction | None, ...]:
+        """0 for a pair that stands still; other turns are not known to be rational."""
+        theta = self.real_theta(rotary_dim, DIGITS)
+        return tuple(None if each else Fraction(0) for each in theta)
+
+    def scaled_turns(self, rotary_dim: int, bits: int) -> tuple[int, ...]:
+        """theta_i / 2 pi in units of 2**-bits, to within one unit."""
+        # A theta above 1 has digits before the point, which must be kept too.
+        whole = whole_digits(self.real_theta(rotary_dim, DIGITS))
+        digits = digits_that_hold(bits) + whole
+        return tuple(turns_fixed_point(self.real_theta(rotary_dim, digits), bits))
+
+
 @dataclass(frozen=True)
-class PowerLaw:
+class PowerLaw(RealRule):
     """theta_i = base**(-2 i / R): the frequencies of the original paper.
 
     Parameters
@@ -62,11 +96,14 @@ class PowerLaw:
     base
         Any positive finite number; 10000 in the paper. Hugging Face calls it
         ``rope_theta``.
+    denominator
+        What stands below 2 i. All public systems put the rotating channels R there; the
+        width of the head, where only a part rotates, is a reading some authors meant.
 
     Raises
     ------
     FrequencyValueError
-        If `base` is not a positive finite real number.
+        If `base` or `denominator` is not a positive finite real number.
 
     Notes
     -----
@@ -74,38 +111,26 @@ class PowerLaw:
     """
 
     base: Real = 10000.0
+    _: KW_ONLY
+    denominator: Real | None = None
 
     def __post_init__(self) -> None:
-        exact = _exact(self.base, f"PowerLaw(base={self.base!r})", "base")
-        if exact <= 0:
-            raise FrequencyValueError(
-                f"PowerLaw(base={self.base!r}): base must be positive; the usual one is 10000"
-            )
+        call = f"PowerLaw(base={self.base!r})"
         # One base, one value: 10000, 10000.0 and Fraction(10000) are the same rule.
-        object.__setattr__(self, "base", float(exact) if Fraction(float(exact)) == exact else exact)
+        base = positive(self.base, call, "base", "the usual one is 10000")
+        object.__setattr__(self, "base", base)
+        if self.denominator is not None:
+            below = positive(self.denominator, call, "denominator", "leave it out for rotary_dim")
+            object.__setattr__(self, "denominator", below)
 
-    @property
-    def amplitude(self) -> Fraction:
-        """Always 1, for the plain rule does not scale."""
-        return Fraction(1)
-
-    def theta(self, rotary_dim: int) -> tuple[float, ...]:
-        """theta_i of each pair, the real number rounded once to float64."""
-        return _rounded(_power_law(self.base, rotary_dim, _DIGITS))
-
-    def rational_turns(self, rotary_dim: int) -> tuple[Fraction | None, ...]:
-        """None for each pair: theta_i is algebraic, so theta_i / 2 pi is irrational."""
-        return (None,) * (rotary_dim // 2)
-
-    def scaled_turns(self, rotary_dim: int, bits: int) -> tuple[int, ...]:
-        """theta_i / 2 pi in units of 2**-bits, to within one unit."""
-        # A base below 1 makes theta large: its digits before the point must be kept too.
-        whole = _whole_digits(_power_law(self.base, rotary_dim, _DIGITS))
-        return tuple(_scaled(_power_law(self.base, rotary_dim, _digits(bits) + whole), bits))
+    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
+        """theta_i of each pair, to `digits` significant digits."""
+        denominator = rotary_dim if self.denominator is None else self.denominator
+        return power_law(self.base, denominator, rotary_dim // 2, digits)
 
 
 @dataclass(frozen=True, init=False)
-class Given:
+class Given(RealRule):
     """Frequencies written down one by one, in radians or in turns per position.
 
     Parameters
@@ -146,21 +171,21 @@ class Given:
         given = turns if values is None else values
         if not isinstance(given, Iterable):
             raise FrequencyValueError(f"{call}: {name} must be a sequence, one per pair")
-        exact = tuple(_exact(v, call, f"{name}[{i}]") for i, v in enumerate(given))
-        scale = _exact(amplitude, call, "amplitude")
+        numbers = tuple(exact(v, call, f"{name}[{i}]") for i, v in enumerate(given))
+        scale = exact(amplitude, call, "amplitude")
         if scale <= 0:
             raise FrequencyValueError(f"{call}: amplitude must be positive; leave it out for 1")
-        object.__setattr__(self, "values", exact if turns is None else None)
-        object.__setattr__(self, "turns", exact if values is None else None)
+        object.__setattr__(self, "values", numbers if turns is None else None)
+        object.__setattr__(self, "turns", numbers if values is None else None)
         object.__setattr__(self, "amplitude", scale)
 
-    def theta(self, rotary_dim: int) -> tuple[float, ...]:
-        """theta_i of each pair, rounded once to float64."""
+    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
+        """theta_i of each pair, to `digits` significant digits."""
         self._count(rotary_dim)
-        if self.values is not None:
-            return _rounded(self.values)
-        two_pi = Fraction(2 * pi_fixed_point(400), 2**400)
-        return _rounded(turns * two_pi for turns in self.turns or ())
+        with real_arithmetic(digits):
+            if self.values is not None:
+                return tuple(real(value) for value in self.values)
+            return tuple(real(turns) * 2 * pi(digits) for turns in self.turns or ())
 
     def rational_turns(self, rotary_dim: int) -> tuple[Fraction | None, ...]:
         """The turns given; from radians, only 0 is a rational number of turns."""
@@ -171,13 +196,10 @@ class Given:
 
     def scaled_turns(self, rotary_dim: int, bits: int) -> tuple[int, ...]:
         """theta_i / 2 pi in units of 2**-bits, to within one unit."""
+        if self.turns is None:
+            return super().scaled_turns(rotary_dim, bits)
         self._count(rotary_dim)
-        if self.values is None:
-            return tuple(round(turns * 2**bits) for turns in self.turns or ())
-        whole = max((abs(int(value)).bit_length() for value in self.values), default=0)
-        pi_bits = bits + whole + 16
-        two_pi = Fraction(2 * pi_fixed_point(pi_bits), 2**pi_bits)
-        return tuple(round(value / two_pi * 2**bits) for value in self.values)
+        return tuple(round(turns * 2**bits) for turns in self.turns)
 
     def _count(self, rotary_dim: int) -> None:
         given = len(self.values if self.values is not None else self.turns or ())
@@ -190,104 +212,16 @@ class Given:
 
 
 @lru_cache(maxsize=64)
-def _power_law(base: Real, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
-    """base**(-2i/R) with `digits` correct digits: one power, then a running product."""
-    if rotary_dim == 0:
-        return ()
-    context = _context(digits + _GUARD)
-    ratio = context.exp(
-        context.divide(
-            context.multiply(Decimal(-2), context.ln(_decimal(base, context))), Decimal(rotary_dim)
-        )
-    )
+def power_law(base: Real, denominator: Real, pairs: int, digits: int) -> tuple[Decimal, ...]:
+    """base**(-2i/denominator) of each pair: one power, then a running product."""
+    with real_arithmetic(digits):
+        return ladder_of(real(base), real(denominator), pairs) if pairs else ()
+
+
+def ladder_of(base: Decimal, denominator: Decimal, pairs: int) -> tuple[Decimal, ...]:
+    """base**(-2i/denominator) for i < pairs, in the arithmetic in use."""
+    ratio = (-2 * base.ln() / denominator).exp()
     ladder = [Decimal(1)]
-    for _ in range(rotary_dim // 2 - 1):
-        ladder.append(context.multiply(ladder[-1], ratio))
+    for _ in range(pairs - 1):
+        ladder.append(ladder[-1] * ratio)
     return tuple(ladder)
-
-
-def _scaled(thetas: Iterable[Decimal], bits: int) -> list[int]:
-    """Theta in radians to turns in units of 2**-bits."""
-    thetas = list(thetas)
-    whole = _whole_digits(thetas)
-    context = _context(_digits(bits) + whole + _GUARD)
-    pi_bits = bits + 4 * whole + 16
-    pi = context.divide(Decimal(pi_fixed_point(pi_bits)), Decimal(2**pi_bits))
-    unit = context.divide(Decimal(2**bits), context.multiply(Decimal(2), pi))
-    return [int(context.to_integral_value(context.multiply(theta, unit))) for theta in thetas]
-
-
-def _whole_digits(thetas: Iterable[Decimal]) -> int:
-    """Decimal digits before the point of the largest theta."""
-    return max((1 + theta.adjusted() for theta in thetas if theta >= 1), default=0)
-
-
-def _rounded(thetas: Iterable[Fraction | Decimal]) -> tuple[float, ...]:
-    """Each theta rounded once to float64."""
-    rounded = []
-    for i, theta in enumerate(thetas):
-        try:
-            rounded.append(float(Fraction(theta)))
-        except OverflowError:
-            raise FrequencyValueError(
-                f"theta() of pair {i}: the frequency is beyond the largest float64; "
-                "give smaller turns, or a base nearer to 1"
-            ) from None
-    return tuple(rounded)
-
-
-@lru_cache(maxsize=16)
-def pi_fixed_point(bits: int) -> int:
-    """Pi in units of 2**-bits, to within one unit (Machin's formula in integers)."""
-    guard = 32
-
-    def arctan_inverse(n: int) -> int:
-        power = total = (1 << (bits + guard)) // n
-        k, sign = 3, -1
-        while power:
-            power //= n * n
-            total += sign * (power // k)
-            k, sign = k + 2, -sign
-        return total
-
-    return 4 * (4 * arctan_inverse(5) - arctan_inverse(239)) >> guard
-
-
-def _digits(bits: int) -> int:
-    """Decimal digits that hold a number of bits."""
-    return max(_DIGITS, bits * 302 // 1000 + 1)
-
-
-def _context(digits: int) -> decimal.Context:
-    # A context of our own: the caller's precision, traps and rounding play no part.
-    return decimal.Context(
-        prec=digits,
-        rounding=decimal.ROUND_HALF_EVEN,
-        Emin=decimal.MIN_EMIN,
-        Emax=decimal.MAX_EMAX,
-        traps=[decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow],
-    )
-
-
-def _decimal(value: Real, context: decimal.Context) -> Decimal:
-    exact = Fraction(value)
-    return context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
-
-
-def _exact(value: object, call: str, name: str) -> Fraction:
-    """A parameter as the rational number it is."""
-    try:
-        if isinstance(value, bool | np.bool_ | str | bytes):
-            raise TypeError
-        if isinstance(value, int | float | Fraction | Decimal):
-            exact = Fraction(value)
-        elif hasattr(value, "__index__"):  # NumPy's integers
-            exact = Fraction(operator.index(value))
-        else:
-            exact = Fraction(float(value))  # type: ignore[arg-type]  # NumPy's floats
-        float(exact)  # overflows beyond the largest float64
-        return exact
-    except (TypeError, ValueError, OverflowError):
-        raise FrequencyValueError(
-            f"{call}: {name} must be a finite real number, got {value!r}"
-        ) from None

@@ -35,7 +35,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.frequencies import FrequencyRule, pi_fixed_point
+from rope_ref.frequencies import FrequencyRule
+from rope_ref.real import pi_fixed_point
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -29,7 +29,7 @@ LADDER = Clause(
     id="frequency.ladder",
     sentence="Pair i turns by theta_i radians per position, base**(-2i/R) before any remap.",
     formula=r"\theta_i = b^{-2i/R}",
-    reference="rope_ref.frequencies:_power_law",
+    reference="rope_ref.frequencies:power_law",
     fault="frequency",
 )
 
@@ -93,7 +93,7 @@ BASES = Clause(
     id="frequency.bases",
     sentence="RoPEs with different bases, made one after the other, keep each its own base.",
     formula=r"\theta_i = b^{-2i/R} \text{ for each } b",
-    reference="rope_ref.frequencies:_power_law",
+    reference="rope_ref.frequencies:power_law",
     fault="config",
     opened_by=factory_only,
 )

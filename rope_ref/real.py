@@ -1,0 +1,158 @@
+"""Real arithmetic: numbers to as many digits as are asked for.
+
+Frequencies are real numbers and stay so until the very end; only then are they rounded,
+once. Parameters are taken as the exact rationals they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import decimal
+import operator
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from rope_ref.errors import FrequencyValueError
+
+__all__ = [
+    "DIGITS",
+    "Real",
+    "digits_that_hold",
+    "exact",
+    "number",
+    "pi",
+    "pi_fixed_point",
+    "positive",
+    "real",
+    "real_arithmetic",
+    "rounded",
+    "turns_fixed_point",
+    "whole_digits",
+]
+
+Real = int | float | Fraction | Decimal
+
+DIGITS = 80
+_GUARD = 20
+
+
+@contextlib.contextmanager
+def real_arithmetic(digits: int) -> Iterator[None]:
+    """Work with `Decimal` to `digits` significant digits, and some more to lose.
+
+    The context is our own: the caller's precision, traps and rounding play no part.
+    """
+    context = decimal.Context(
+        prec=digits + _GUARD,
+        rounding=decimal.ROUND_HALF_EVEN,
+        Emin=decimal.MIN_EMIN,
+        Emax=decimal.MAX_EMAX,
+        traps=[decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow],
+    )
+    with decimal.localcontext(context):
+        yield
+
+
+def real(value: Real) -> Decimal:
+    """A rational number to the digits of the arithmetic in use."""
+    value = Fraction(value)
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def pi(digits: int) -> Decimal:
+    """Pi to a number of digits, in the arithmetic in use."""
+    bits = 4 * digits
+    return Decimal(pi_fixed_point(bits)) / Decimal(2**bits)
+
+
+def turns_fixed_point(thetas: Iterable[Decimal], bits: int) -> list[int]:
+    """Theta in radians to turns in units of 2**-bits."""
+    thetas = list(thetas)
+    digits = digits_that_hold(bits) + whole_digits(thetas)
+    with real_arithmetic(digits):
+        unit = Decimal(2**bits) / (2 * pi(digits))
+        return [int((theta * unit).to_integral_value()) for theta in thetas]
+
+
+def whole_digits(thetas: Iterable[Decimal]) -> int:
+    """Decimal digits before the point of the largest theta."""
+    return max([0, *(theta.adjusted() + 1 for theta in thetas if theta)])
+
+
+def rounded(thetas: Iterable[Fraction | Decimal]) -> tuple[float, ...]:
+    """Each theta rounded once to float64."""
+    floats = []
+    for i, theta in enumerate(thetas):
+        try:
+            floats.append(float(Fraction(theta)))
+        except OverflowError:
+            raise FrequencyValueError(
+                f"theta() of pair {i}: the frequency is beyond the largest float64; "
+                "give smaller turns, or a base nearer to 1"
+            ) from None
+    return tuple(floats)
+
+
+@lru_cache(maxsize=16)
+def pi_fixed_point(bits: int) -> int:
+    """Pi in units of 2**-bits, to within one unit (Machin's formula in integers)."""
+    guard = 32
+
+    def arctan_inverse(n: int) -> int:
+        power = total = (1 << (bits + guard)) // n
+        k, sign = 3, -1
+        while power:
+            power //= n * n
+            total += sign * (power // k)
+            k, sign = k + 2, -sign
+        return total
+
+    return 4 * (4 * arctan_inverse(5) - arctan_inverse(239)) >> guard
+
+
+def digits_that_hold(bits: int) -> int:
+    """Decimal digits that hold a number of bits."""
+    return max(DIGITS, bits * 302 // 1000 + 1)
+
+
+def exact(value: object, call: str, name: str) -> Fraction:
+    """A parameter as the rational number it is.
+
+    Raises
+    ------
+    FrequencyValueError
+        If it is not a finite real number.
+    """
+    try:
+        if isinstance(value, bool | np.bool_ | str | bytes):
+            raise TypeError
+        if isinstance(value, int | float | Fraction | Decimal):
+            fraction = Fraction(value)
+        elif hasattr(value, "__index__"):  # NumPy's integers
+            fraction = Fraction(operator.index(value))
+        else:
+            fraction = Fraction(float(value))  # type: ignore[arg-type]  # NumPy's floats
+        float(fraction)  # overflows beyond the largest float64
+        return fraction
+    except (TypeError, ValueError, OverflowError):
+        raise FrequencyValueError(
+            f"{call}: {name} must be a finite real number, got {value!r}"
+        ) from None
+
+
+def number(value: object, call: str, name: str) -> float | Fraction:
+    """A parameter so that one value is one object: 4, 4.0 and Fraction(4) become 4.0."""
+    fraction = exact(value, call, name)
+    return float(fraction) if Fraction(float(fraction)) == fraction else fraction
+
+
+def positive(value: object, call: str, name: str, hint: str) -> float | Fraction:
+    """A parameter that must be above 0; `hint` says what to give."""
+    result = number(value, call, name)
+    if result <= 0:
+        raise FrequencyValueError(f"{call}: {name} must be positive, got {value!r}; {hint}")
+    return result
