@@ -24,6 +24,7 @@ __all__ = [
     "LayoutError",
     "MaskError",
     "MissingConfigKeyError",
+    "NegativePositionError",
     "NextPositionError",
     "NonFinitePositionError",
     "NtkWidthError",
@@ -37,6 +38,7 @@ __all__ = [
     "RankError",
     "RopeError",
     "RotaryDimRangeError",
+    "ScaleRangeError",
     "SectionsError",
     "SegmentError",
     "ShapeError",
@@ -125,6 +127,14 @@ class NonFinitePositionError(RopeError, ValueError):
 
 class PositionRangeError(RopeError, OverflowError, ValueError):
     """A position lies at or beyond 2**53, where float64 no longer holds every integer."""
+
+
+class NegativePositionError(RopeError, ValueError):
+    """A position is negative where a text is counted from its start."""
+
+
+class ScaleRangeError(RopeError, OverflowError, ValueError):
+    """A factor on queries or keys is beyond the largest float64."""
 
 
 class CountTypeError(RopeError, TypeError):

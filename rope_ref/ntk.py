@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from rope_ref.errors import FrequencyValueError, NtkWidthError
 from rope_ref.frequencies import PowerLaw, ladder_of
-from rope_ref.real import Real, number, positive, real, real_arithmetic
+from rope_ref.real import Real, positive, real, real_arithmetic
 from rope_ref.remaps import Remap, optional
 
 __all__ = ["NTK", "DynamicNTK", "FixedNTK", "qwen_alpha"]
@@ -79,7 +79,7 @@ class FixedNTK(Remap):
     Raises
     ------
     FrequencyValueError
-        If `factor` is not a positive finite number, or `rule` no power law.
+        If a parameter is not a positive finite number, or `rule` no power law.
 
     Notes
     -----
@@ -94,9 +94,10 @@ class FixedNTK(Remap):
     def __post_init__(self) -> None:
         call = self._call(factor=self.factor, mixing=self.mixing)
         self._needs_power_law(call)
-        self._set(factor=positive(self.factor, call, "factor", "1 changes nothing"))
-        if self.mixing is not None:
-            self._set(mixing=number(self.mixing, call, "mixing"))
+        self._set(
+            factor=positive(self.factor, call, "factor", "1 changes nothing"),
+            mixing=optional(self.mixing, call, "mixing"),
+        )
 
     def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
         """theta_i of each pair, to `digits` significant digits."""
@@ -188,6 +189,16 @@ def qwen_alpha(length: int, trained_length: int) -> int:
     length, trained_length
         In tokens, at least 1.
 
+    Returns
+    -------
+    alpha
+        1, 3, 7, 15, ...
+
+    Raises
+    ------
+    FrequencyValueError
+        If one of them is below 1.
+
     Notes
     -----
     Source: the modelling code published with Qwen-1; vllm-project/vllm#1860.
@@ -215,7 +226,7 @@ def _ntk(remap: NTK | DynamicNTK, alpha: Real, rotary_dim: int, digits: int) -> 
             "no value at R = 2; NTK scaling needs rotary_dim of at least 4"
         )
     rule = remap.rule
-    if alpha == 1:
+    if alpha == 1 or rotary_dim == 0:
         return rule.real_theta(rotary_dim, digits)
     with real_arithmetic(digits):
         denominator = rotary_dim if rule.denominator is None else rule.denominator

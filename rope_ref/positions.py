@@ -8,7 +8,7 @@ array; tokens in a cache or on another rank do count, although they do not.
 from __future__ import annotations
 
 import operator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +25,12 @@ from rope_ref.errors import (
 
 __all__ = [
     "ORDERS",
+    "DualChunkPositions",
     "Order",
     "context_parallel_positions",
     "context_parallel_tokens",
     "decoding_positions",
+    "dual_chunk_positions",
     "packed_positions",
     "padded_positions",
 ]
@@ -140,7 +142,7 @@ def decoding_positions(cached: npt.ArrayLike, tokens: int) -> Integers:
     """
     call = f"decoding_positions(cached, {tokens!r})"
     counts = _counts(cached, call, "cached", (0, 1))
-    new = _count(tokens, call, "tokens", 0)
+    new = count(tokens, call, "tokens", 0)
     if counts.size and int(counts.max()) + new > _LARGEST:
         raise PositionRangeError(
             f"{call}: {counts.max()} cached tokens and {new} new ones reach position 2**53, "
@@ -190,8 +192,8 @@ def context_parallel_tokens(
     """
     call = f"context_parallel_tokens(lengths, rank={rank!r}, ranks={ranks!r}, order={order!r})"
     counts = _counts(lengths, call, "lengths", (1,))
-    ranks = _count(ranks, call, "ranks", 1)
-    rank = _count(rank, call, "rank", 0)
+    ranks = count(ranks, call, "ranks", 1)
+    rank = count(rank, call, "rank", 0)
     if rank >= ranks:
         raise RankError(f"{call}: rank must lie between 0 and ranks - 1 = {ranks - 1}")
     if order not in ORDERS:
@@ -229,6 +231,83 @@ def context_parallel_positions(
     return packed_positions(lengths)[tokens]
 
 
+class DualChunkPositions(NamedTuple):
+    """Where keys stand, and queries for keys of one or another chunk; arrays of one shape.
+
+    Parameters
+    ----------
+    key
+        Position of a key within its chunk.
+    intra
+        Position of a query, for keys of its own chunk.
+    successor, inter
+        For keys of the chunk before, and of those before that.
+    successor_critical, inter_critical
+        The same without the limit that keeps distances below the chunk's size.
+
+    Raises
+    ------
+    AttributeError
+        On assignment, as every tuple.
+    """
+
+    key: Integers
+    intra: Integers
+    successor: Integers
+    inter: Integers
+    successor_critical: Integers
+    inter_critical: Integers
+
+
+def dual_chunk_positions(
+    positions: npt.ArrayLike, *, chunk_size: int, local_size: int
+) -> DualChunkPositions:
+    """Return the positions of dual chunk attention, which never reach beyond a chunk.
+
+    With ``c = chunk_size - local_size``, keys stand at ``p mod c``, and a query has several
+    positions, one for each kind of key: ``p mod c``, ``min(p mod c + c, chunk_size)``, and
+    ``min(2 c - 1, chunk_size)``.
+
+    Parameters
+    ----------
+    positions
+        Of the tokens in their text: integers of at least 0, any shape.
+    chunk_size, local_size
+        In tokens. ``local_size`` of the chunk before are seen at their true distance.
+
+    Returns
+    -------
+    positions
+        int64, each of the shape of `positions`.
+
+    Raises
+    ------
+    CountTypeError, CountError
+        If a position or size is not an integer of at least 0, or `local_size` is not below
+        `chunk_size`.
+
+    Notes
+    -----
+    Source: An et al., Training-Free Long-Context Scaling of Large Language Models,
+    arXiv:2402.17463; the critical ones from vllm-project/vllm.
+    """
+    call = f"dual_chunk_positions(positions, chunk_size={chunk_size!r}, local_size={local_size!r})"
+    p = np.asarray(positions)
+    p = _counts(p.ravel(), call, "positions", (1,)).reshape(p.shape)
+    local = count(local_size, call, "local_size", 0)
+    size = count(chunk_size, call, "chunk_size", local + 1)
+    c = size - local
+    within = p % c
+    return DualChunkPositions(
+        key=within,
+        intra=within,
+        successor=np.minimum(within + c, size),
+        inter=np.full_like(within, min(2 * c - 1, size)),
+        successor_critical=within + c,
+        inter_critical=within + size,
+    )
+
+
 def _starts(counts: Integers) -> Integers:
     """Where each document starts in the pack."""
     return np.add.accumulate(counts) - counts
@@ -255,7 +334,7 @@ def _counts(value: npt.ArrayLike, call: str, name: str, dimensions: tuple[int, .
     return given.astype(np.int64)
 
 
-def _count(value: object, call: str, name: str, least: int) -> int:
+def count(value: object, call: str, name: str, least: int) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise CountTypeError(f"{call}: {name} must be an integer, got {value!r}")
     number = operator.index(value)

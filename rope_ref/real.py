@@ -23,6 +23,7 @@ __all__ = [
     "Real",
     "digits_that_hold",
     "exact",
+    "logarithm",
     "number",
     "pi",
     "pi_fixed_point",
@@ -53,8 +54,14 @@ def real_arithmetic(digits: int) -> Iterator[None]:
         Emax=decimal.MAX_EMAX,
         traps=[decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow],
     )
-    with decimal.localcontext(context):
-        yield
+    try:
+        with decimal.localcontext(context):
+            yield
+    except decimal.Overflow:
+        raise FrequencyValueError(
+            "theta(): a frequency is beyond any number; give a base nearer to 1, or a larger "
+            "denominator"
+        ) from None
 
 
 def real(value: Real) -> Decimal:
@@ -67,6 +74,13 @@ def pi(digits: int) -> Decimal:
     """Pi to a number of digits, in the arithmetic in use."""
     bits = 4 * digits
     return Decimal(pi_fixed_point(bits)) / Decimal(2**bits)
+
+
+@lru_cache(maxsize=64)
+def logarithm(value: Real) -> Decimal:
+    """The natural logarithm to 80 digits, made once."""
+    with real_arithmetic(DIGITS):
+        return real(value).ln()
 
 
 def turns_fixed_point(thetas: Iterable[Decimal], bits: int) -> list[int]:
@@ -83,17 +97,17 @@ def whole_digits(thetas: Iterable[Decimal]) -> int:
     return max([0, *(theta.adjusted() + 1 for theta in thetas if theta)])
 
 
-def rounded(thetas: Iterable[Fraction | Decimal]) -> tuple[float, ...]:
+def rounded(thetas: Iterable[Decimal]) -> tuple[float, ...]:
     """Each theta rounded once to float64."""
     floats = []
     for i, theta in enumerate(thetas):
-        try:
-            floats.append(float(Fraction(theta)))
-        except OverflowError:
+        # By way of Fraction a theta of 1e-1000000000 would be written out.
+        floats.append(float(theta))
+        if abs(floats[-1]) == float("inf"):
             raise FrequencyValueError(
                 f"theta() of pair {i}: the frequency is beyond the largest float64; "
                 "give smaller turns, or a base nearer to 1"
-            ) from None
+            )
     return tuple(floats)
 
 
@@ -128,7 +142,7 @@ def exact(value: object, call: str, name: str) -> Fraction:
         If it is not a finite real number.
     """
     try:
-        if isinstance(value, bool | np.bool_ | str | bytes):
+        if isinstance(value, bool | np.bool_ | np.complexfloating | str | bytes):
             raise TypeError
         if isinstance(value, int | float | Fraction | Decimal):
             fraction = Fraction(value)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from rope_ref.errors import FrequencyCountError, FrequencyValueError
 from rope_ref.frequencies import PowerLaw, RealRule
-from rope_ref.real import DIGITS, Real, number, pi, positive, real, real_arithmetic
+from rope_ref.real import DIGITS, Real, logarithm, number, pi, positive, real, real_arithmetic
 
 __all__ = ["Linear", "Llama3", "LongRoPE", "Proportional", "Remap", "choice", "optional"]
 
@@ -33,7 +33,8 @@ class Remap(RealRule):
         return self.rule.amplitude
 
     def _call(self, **parameters: object) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
+        shown = {k: "..." if value is ... else repr(value) for k, value in parameters.items()}
+        given = ", ".join(f"{name}={value}" for name, value in shown.items())
         return f"{type(self).__name__}({self.rule!r}, {given})"
 
     def _needs_rule(self, call: str) -> None:
@@ -184,8 +185,8 @@ class LongRoPE(Remap):
         if self.factor <= 1:
             return self.rule.amplitude
         with real_arithmetic(DIGITS):
-            logarithms = real(self.factor).ln() / real(self.original_length).ln()
-            return self.rule.amplitude * Fraction((1 + logarithms).sqrt())
+            ratio = logarithm(self.factor) / logarithm(self.original_length)
+            return self.rule.amplitude * Fraction((1 + ratio).sqrt())
 
     def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
         """theta_i of each pair, to `digits` significant digits."""
@@ -382,8 +383,8 @@ def optional(value: Real | None, call: str, name: str) -> Real | None:
     return None if value is None else positive(value, call, name, "or leave it out")
 
 
-def choice(value: object, known: tuple[str, ...], call: str, name: str) -> None:
-    """Refuse a word that is none of those known."""
+def choice(value: object, known: tuple[object, ...], call: str, name: str) -> None:
+    """Refuse a word, or a truth value, that is none of those known."""
     if value not in known:
         words = ", ".join(map(repr, known))
         raise FrequencyValueError(f"{call}: {name} must be one of {words}, got {value!r}")

@@ -20,7 +20,7 @@ from typing import Literal
 from rope_ref.errors import FrequencyValueError
 from rope_ref.frequencies import PowerLaw
 from rope_ref.ntk import NTK
-from rope_ref.real import DIGITS, Real, number, pi, positive, real, real_arithmetic
+from rope_ref.real import DIGITS, Real, logarithm, number, pi, positive, real, real_arithmetic
 from rope_ref.remaps import Remap, choice, optional
 
 __all__ = ["NTKByParts", "YaRN"]
@@ -116,6 +116,8 @@ class YaRN(Remap):
         for name, given in (("mscale", self.mscale), ("mscale_all_dim", self.mscale_all_dim)):
             if given is not None:
                 self._set(**{name: number(given, call, name)})
+        choice(self.truncate, (True, False), call, "truncate")
+        choice(self.below_one, (True, False), call, "below_one")
         choice(self.limit, ("channels", "pairs"), call, "limit")
         choice(self.equal_ends, ("raise", "least", "lower"), call, "equal_ends")
         rules = ("truthy", "given", "defaults", "single", "one")
@@ -182,7 +184,7 @@ class YaRN(Remap):
         if self.factor <= 1 and not self.below_one:
             return Fraction(1)
         with real_arithmetic(DIGITS):
-            return Fraction(real(self.coefficient) * real(weight) * real(self.factor).ln() + 1)
+            return Fraction(real(self.coefficient) * real(weight) * logarithm(self.factor) + 1)
 
 
 @dataclass(frozen=True)
@@ -208,6 +210,8 @@ class NTKByParts(Remap):
     ------
     FrequencyValueError
         If a parameter is no number it can use, or `rule` no power law.
+    NtkWidthError
+        When used with two channels.
 
     Notes
     -----
