@@ -22,6 +22,7 @@ from rope_ref.axes import (
 from rope_ref.axial import Axial, Reordered
 from rope_ref.errors import RopeError
 from rope_ref.frequencies import FrequencyRule, Given, PowerLaw, RealRule
+from rope_ref.gguf_metadata import read_gguf
 from rope_ref.grids import (
     centred_coordinates,
     coordinate_grid,
@@ -29,6 +30,7 @@ from rope_ref.grids import (
     grid_positions,
     normalised_coordinates,
 )
+from rope_ref.model_config import ModelRope, read_hf_config
 from rope_ref.multimodal import (
     GridSegment,
     TextSegment,
@@ -76,6 +78,7 @@ __all__ = [
     "Linear",
     "Llama3",
     "LongRoPE",
+    "ModelRope",
     "NTK",
     "NTKByParts",
     "PowerLaw",
@@ -124,6 +127,8 @@ __all__ = [
     "pair_channels",
     "pangu_axes",
     "qwen_alpha",
+    "read_gguf",
+    "read_hf_config",
     "relative_logit",
     "reposition_rope",
     "rotation_matrix",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Literal
@@ -20,6 +20,7 @@ from rope_ref.errors import (
     SpecError,
 )
 from rope_ref.frequencies import FrequencyRule, PowerLaw
+from rope_ref.real import Real
 
 __all__ = ["LAYOUTS", "Layout", "RopeSpec"]
 
@@ -129,6 +130,84 @@ class RopeSpec:
             float64 of shape (R/2,), each the real number rounded once. Read-only.
         """
         return _theta(self.frequencies, self.rotary_dim)
+
+    @classmethod
+    def from_hf_config(
+        cls,
+        config: Mapping[str, object],
+        *,
+        layer_type: str | None = None,
+        length: Real | None = None,
+        layout: Layout | None = None,
+    ) -> RopeSpec:
+        """Return the RoPE that the config of a Hugging Face model describes.
+
+        Every key about RoPE is honoured or refused by name. What a spec cannot say, and what
+        the config leaves to the model's code, is in the notes of
+        `rope_ref.model_config.read_hf_config`.
+
+        Parameters
+        ----------
+        config
+            The content of a ``config.json``.
+        layer_type
+            Which layers, where they differ: ``"full_attention"``, ``"sliding_attention"``.
+        length
+            The length of text in question, for dynamic NTK and LongRoPE; None for one
+            within the original length.
+        layout
+            The pair layout, for a model type that is not in the table, or to overrule it.
+
+        Returns
+        -------
+        spec
+            The RoPE of all layers, or of those of `layer_type`.
+
+        Raises
+        ------
+        ConfigError
+            In one of its kinds: what is wrong and where.
+        """
+        from rope_ref.model_config import read_hf_config  # which imports this module
+
+        rope = read_hf_config(config, layout=layout, length=length)
+        return rope.pick(layer_type, "from_hf_config(config)")
+
+    @classmethod
+    def from_gguf(
+        cls,
+        metadata: Mapping[str, object],
+        *,
+        layer_type: str | None = None,
+        length: Real | None = None,
+    ) -> RopeSpec:
+        """Return the RoPE that the metadata of a GGUF file describe.
+
+        Parameters
+        ----------
+        metadata
+            Keys and values, and, where the file has them, the tensors
+            ``rope_freqs.weight``, ``rope_factors_long.weight`` and
+            ``rope_factors_short.weight`` as sequences of R/2 numbers.
+        layer_type
+            Which layers, where they differ: ``"full_attention"``, ``"sliding_attention"``.
+        length
+            The length of text in question, for LongRoPE: llama.cpp takes the context it
+            is set up for.
+
+        Returns
+        -------
+        spec
+            The RoPE of all layers, or of those of `layer_type`.
+
+        Raises
+        ------
+        ConfigError
+            In one of its kinds: what is wrong and where.
+        """
+        from rope_ref.gguf_metadata import read_gguf  # which imports this module
+
+        return read_gguf(metadata, length=length).pick(layer_type, "from_gguf(metadata)")
 
 
 @lru_cache(maxsize=64)

@@ -14,6 +14,8 @@ from typing import Any
 from rope_conformance import exchange
 from rope_conformance.accuracy import profile_named, unit_roundoff
 from rope_conformance.claim import Claim
+from rope_conformance.describing import open_model
+from rope_conformance.description import rule_in_words
 from rope_conformance.discovery import discover_spec, takes_rows
 from rope_conformance.identify import layout_in_words
 from rope_conformance.implementation import Implementation, Unsupported
@@ -78,6 +80,9 @@ def settle(
     dtype: str | None = None,
     device: str | None = None,
     profile: str | None = None,
+    config: str | None = None,
+    layer_type: str | None = None,
+    length: int | None = None,
     trying: bool = True,
 ) -> Settled:
     """Return what a target is to be judged as.
@@ -92,6 +97,9 @@ def settle(
         Parts of the spec; None leaves what the target's own ``spec`` says.
     axes, positions, position_range, real, namespace, dtype, device, profile
         Parts of the claim, as texts; several values are separated by commas.
+    config, layer_type, length
+        A model's configuration file, in place of the target's own ``spec``; which of its
+        layers, and the length of text, where the RoPE depends on them.
     trying
         Whether the target may be called to find out what was not given.
 
@@ -119,6 +127,10 @@ def settle(
     }
     given: dict[str, Any] = {name: value for name, value in parts.items() if value is not None}
     own = getattr(target, "spec", None)
+    if config is not None:
+        own = open_model(config, length=length).pick(layer_type, config)
+    elif layer_type is not None or length is not None:
+        raise OptionError("layer_type and length choose from a config; give config beside them")
     facts: list[Fact] = []
     if isinstance(own, RopeSpec):
         spec = _changed(own, given)
@@ -246,7 +258,7 @@ def spec_in_words(spec: RopeSpec) -> str:
     if isinstance(spec.frequencies, PowerLaw):
         words.append(f"base {spec.frequencies.base:.12g}")
     else:
-        words.append("frequencies given one by one")
+        words += rule_in_words(spec.frequencies, spec.rotary_dim)
     if spec.direction == -1:
         words.append("clockwise")
     return ", ".join(words)

@@ -1,0 +1,336 @@
+"""RoPE as the metadata of a GGUF file describe it, in the reading of llama.cpp.
+
+GGUF has no key for the pair layout: it is fixed for each architecture, below. Converters
+fold some scalings into a tensor of divisors, ``rope_freqs.weight``, one for each pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rope_ref.axes import contiguous_axes, ggml_axes
+from rope_ref.config_values import SPEAKS_OF_ROPE, Keys, shown
+from rope_ref.errors import (
+    ConfigError,
+    ConfigValueError,
+    MissingConfigKeyError,
+    RopeError,
+    UnknownConfigKeyError,
+    UnknownModelTypeError,
+    UnknownRopeTypeError,
+)
+from rope_ref.frequencies import PowerLaw, RealRule
+from rope_ref.model_config import EVERY_LAYER, ModelRope
+from rope_ref.ntk import NTK
+from rope_ref.real import Real
+from rope_ref.remaps import Linear, LongRoPE
+from rope_ref.spec import Layout, RopeSpec
+from rope_ref.yarn import YaRN
+
+__all__ = ["ARCHITECTURES", "SCALING_TYPES", "read_gguf"]
+
+_LAYOUTS: dict[Layout, str] = {
+    "interleaved": (
+        "llama llama4 llada deci baichuan starcoder internlm2 minicpm xverse command-r cohere2 "
+        "cohere2moe olmo arctic deepseek deepseek2 deepseek2ocr deepseek32 plm chatglm granite "
+        "granitemoe granitehybrid chameleon bailingmoe smollm3 arcee ernie4_5 ernie4_5-moe "
+        "mistral3 mistral4 glm-dsa glm4 bailingmoe3"
+    ),
+    "half": (
+        "falcon falcon-h1 grok dbrx bert nomic-bert nomic-bert-moe stablelm bitnet qwen qwen2 "
+        "qwen2moe qwen3 qwen3moe qwen3next olmo2 olmoe phi2 phi3 phimoe plamo plamo2 gemma gemma2 "
+        "gemma3 gemma3n gemma4 starcoder2 openelm gptneox orion nemotron exaone exaone4 minicpm3 "
+        "dots1 hunyuan-dense hunyuan-moe gpt-oss lfm2 seed_oss apertus minimax-m2 pangu-embedded "
+        "afmoe laguna mimo2 step35 qwen2vl paddleocr qwen3vl qwen3vlmoe qwen35 qwen35moe qwen3tts "
+        "glm4moe hunyuan-vl"
+    ),
+}
+
+ARCHITECTURES: dict[str, Layout] = {
+    name: layout for layout, names in _LAYOUTS.items() for name in names.split()
+}
+"""The pair layout of each architecture that llama.cpp knows."""
+
+_INTERLEAVED_AXES = frozenset("qwen3vl qwen3vlmoe qwen35 qwen35moe qwen3tts".split())
+_SEVERAL_AXES = frozenset("qwen2vl paddleocr glm4 glm4moe hunyuan-vl bailingmoe3".split())
+_HALF_WITH_AXES = frozenset(("glm4", "bailingmoe3"))
+_LATENT = frozenset("deepseek2 deepseek2ocr deepseek32 plm minicpm3 glm-dsa mistral4".split())
+_PLAIN_WHERE_SLIDING = frozenset(("gemma3", "laguna"))  # base 10000 and no scaling there
+_OWN_BETAS = {"grok": (8, 1), "mistral3": (32, 1)}  # architectures that read beta_fast and _slow
+
+SCALING_TYPES = ("none", "linear", "yarn", "longrope")
+"""The values of ``rope.scaling.type``."""
+
+_FREQS, _LONG, _SHORT = "rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"
+
+
+def read_gguf(metadata: Mapping[str, object], *, length: Real | None = None) -> ModelRope:
+    """Return what GGUF metadata say about RoPE.
+
+    Parameters
+    ----------
+    metadata
+        Keys and values, and optionally the three tensors ``rope_freqs.weight``,
+        ``rope_factors_long.weight`` and ``rope_factors_short.weight`` as sequences of
+        R/2 numbers.
+    length
+        The length of text in question, for LongRoPE.
+
+    Returns
+    -------
+    rope
+        A spec for each type of layers, and notes.
+
+    Raises
+    ------
+    ConfigError
+        In one of its kinds: what is wrong and where.
+
+    Notes
+    -----
+    Source: ggml-org/llama.cpp:src/llama-model.cpp and src/llama-context.cpp.
+    """
+    call = "from_gguf(metadata)"
+    asked = Keys({"length": length}, call).length("length")
+    keys = Keys(metadata, call)
+    keys.need("general.architecture", "from which the pair layout follows")
+    name = keys.text("general.architecture") or ""
+    if name not in ARCHITECTURES:
+        raise UnknownModelTypeError(
+            f"{call}: general.architecture {shown(name)} is none of the {len(ARCHITECTURES)} whose "
+            "pair layout is known; build a RopeSpec by hand"
+        )
+    return _Reader(keys, name, asked).read()
+
+
+@dataclass
+class _Reader:
+    keys: Keys
+    name: str
+    length: Real | None
+    notes: list[str] = field(default_factory=list)
+
+    def read(self) -> ModelRope:
+        try:
+            specs = self._specs()
+        except ConfigError:
+            raise
+        except RopeError as error:
+            raise ConfigValueError(
+                f"{self.keys.call}: no RoPE can be built from these metadata: {error}"
+            ) from error
+        for key in ("rope.scaling.finetuned", "attention.rope_pattern"):
+            if self.keys.take(self._key(key)) is not None:
+                self.notes.append(f"{key} changes nothing about how a layer rotates")
+        for key in self.keys.unread():
+            if SPEAKS_OF_ROPE.search(key):
+                raise UnknownConfigKeyError(
+                    f"{self.keys.call}: the key {shown(key)} speaks of RoPE, but architecture "
+                    f"{self.name!r} does not heed it; remove it"
+                )
+        return ModelRope(specs, tuple(dict.fromkeys(self.notes)))
+
+    def _key(self, key: str) -> str:
+        return f"{self.name}.{key}"
+
+    def _specs(self) -> dict[str, RopeSpec]:
+        head_dim = self._head_dim()
+        base = self._positive("rope.freq_base", 10000.0)
+        width = self._width(head_dim, "rope.dimension_count")
+        sliding_base: Real | None = self.keys.positive(self._key("rope.freq_base_swa"))
+        sliding_width = self.keys.width(self._key("rope.dimension_count_swa"))
+        full = self._spec(head_dim, width, self._rule(base, width))
+        plain = self.name in _PLAIN_WHERE_SLIDING
+        if sliding_base is None and sliding_width is None and not plain:
+            return {EVERY_LAYER: full}
+        if sliding_base is None:
+            sliding_base = 10000.0 if plain else base
+        width = width if sliding_width is None else sliding_width
+        rule = PowerLaw(sliding_base) if plain else self._rule(sliding_base, width)
+        return {
+            "full_attention": full,
+            "sliding_attention": self._spec(head_dim, width, rule),
+        }
+
+    def _spec(self, head_dim: int, width: int, rule: RealRule) -> RopeSpec:
+        layout, axes = ARCHITECTURES[self.name], self._axes()
+        if axes is not None and self.name in _HALF_WITH_AXES:
+            layout = "half"
+        start = head_dim - width if self.name in _LATENT else 0
+        return RopeSpec(
+            head_dim,
+            layout=layout,
+            rotary_dim=width,
+            rotary_start=start,
+            frequencies=rule,
+            pair_axes=axes,
+        )
+
+    def _head_dim(self) -> int:
+        keys = self.keys
+        latent = keys.width(self._key("attention.key_length_mla"))
+        given = keys.width(self._key("attention.key_length"))
+        if latent is not None or given is not None:
+            return keys.head_dim(given or 0 if latent is None else latent)
+        size = keys.width(self._key("embedding_length"))
+        heads = keys.width(self._key("attention.head_count"))
+        if size is None or heads is None:
+            raise MissingConfigKeyError(
+                f"{keys.call}: {self._key('attention.key_length')!r} is missing, and so is "
+                "embedding_length or attention.head_count; give it a value"
+            )
+        if size % heads:
+            raise ConfigValueError(
+                f"{keys.call}: embedding_length {size} is no multiple of attention.head_count "
+                f"{heads}; give attention.key_length"
+            )
+        return keys.head_dim(size // heads)
+
+    def _width(self, head_dim: int, key: str) -> int:
+        given = self.keys.width(self._key(key))
+        return head_dim if given is None else given
+
+    def _positive(self, key: str, usual: float) -> Real:
+        given = self.keys.positive(self._key(key))
+        if given is None:
+            self.notes.append(f"{key} is missing, which means {usual}")
+        return usual if given is None else given
+
+    def _axes(self) -> tuple[int, ...] | None:
+        key = self._key("rope.dimension_sections")
+        sections = self.keys.counts(key)
+        if sections is None or not any(sections):
+            return None
+        if self.name in _INTERLEAVED_AXES:
+            return ggml_axes(sections)
+        if self.name in _SEVERAL_AXES:
+            return contiguous_axes(sections)
+        raise UnknownConfigKeyError(
+            f"{self.keys.call}: {key!r} speaks of position axes, but architecture {self.name!r} "
+            "has one; remove it"
+        )
+
+    def _factor(self) -> Real:
+        """How many times longer the context becomes; 1 if nothing says it."""
+        found = [
+            (key, value)
+            for key in ("rope.scaling.factor", "rope.scale_linear")
+            if (value := self.keys.number(self._key(key))) is not None
+        ]
+        for key, value in found:
+            if value < 0:
+                raise self.keys.wrong(self._key(key), "must not be below 0", value)
+        # 0 means that nothing is scaled.
+        return found[0][1] or 1 if found else 1
+
+    def _rule(self, base: Real, width: int) -> RealRule:
+        keys = self.keys
+        kind = keys.text(self._key("rope.scaling.type")) or "linear"
+        if kind not in SCALING_TYPES:
+            raise UnknownRopeTypeError(
+                f"{keys.call}: {self._key('rope.scaling.type')!r} is {shown(kind)}, which is none "
+                f"of {', '.join(map(repr, SCALING_TYPES))}"
+            )
+        factor = self._factor()
+        plain: PowerLaw | NTK = PowerLaw(base)
+        alpha = keys.number(self._key("rope.scaling.alpha"))
+        if alpha:
+            plain = NTK(PowerLaw(base), alpha=alpha)
+        for key in ("rope.scaling.yarn_ext_factor", "rope.scaling.yarn_attn_factor"):
+            if keys.number(self._key(key)) not in (None, 1):
+                raise ConfigValueError(
+                    f"{keys.call}: {self._key(key)!r} must be 1, for a spec has no such weight"
+                )
+        divided = self._divided(plain, width)
+        attention = keys.positive(self._key("rope.scaling.attn_factor"))
+        if attention not in (None, 1) and not isinstance(divided, LongRoPE):
+            raise ConfigValueError(
+                f"{keys.call}: {self._key('rope.scaling.attn_factor')!r} goes with LongRoPE's two "
+                "tensors of factors, which are not given; add them"
+            )
+        if kind == "longrope" and _LONG not in keys:
+            raise MissingConfigKeyError(
+                f"{keys.call}: scaling type 'longrope' takes the tensors {_LONG} and {_SHORT}; add "
+                "them to the metadata"
+            )
+        if kind == "yarn":
+            return self._yarn(plain, divided, factor)
+        self._inert("rope.scaling.yarn_log_multiplier")
+        self._inert("rope.scaling.yarn_beta_fast")
+        self._inert("rope.scaling.yarn_beta_slow")
+        if kind == "none" and factor != 1:
+            self.notes.append("rope.scaling.factor is of no effect with scaling type 'none'")
+        return divided if kind == "none" or factor == 1 else Linear(divided, factor=factor)
+
+    def _inert(self, key: str) -> None:
+        if self.keys.take(self._key(key)) is not None:
+            self.notes.append(f"{key} is of no effect here")
+
+    def _original(self) -> Real:
+        for key in ("rope.scaling.original_context_length", "context_length"):
+            found = self.keys.length(self._key(key))
+            if found is not None:
+                return found
+        raise MissingConfigKeyError(
+            f"{self.keys.call}: {self._key('rope.scaling.original_context_length')!r} is missing, "
+            "and so is context_length; give one of them"
+        )
+
+    def _divided(self, plain: RealRule, width: int) -> RealRule:
+        """The frequencies, divided by the tensors that are there."""
+        keys, pairs = self.keys, width // 2
+        freqs, long = keys.numbers(_FREQS, pairs), keys.numbers(_LONG, pairs)
+        short = keys.numbers(_SHORT, pairs)
+        if (long is None) != (short is None) or (freqs is not None and long is not None):
+            raise ConfigValueError(
+                f"{keys.call}: give {_FREQS} alone, or {_LONG} and {_SHORT} together"
+            )
+        if long is None or short is None:
+            keys.take(self._key("rope.scaling.original_context_length"))
+            if freqs is None:
+                return plain
+            # One list for texts of any length.
+            return LongRoPE(
+                plain, short_factors=freqs, long_factors=freqs, original_length=2, factor=1
+            )
+        attention = keys.positive(self._key("rope.scaling.attn_factor"))
+        return LongRoPE(
+            plain,
+            short_factors=short,
+            long_factors=long,
+            original_length=self._original(),
+            factor=1,
+            length=self.length,
+            attention_factor=1 if attention is None else attention,
+        )
+
+    def _yarn(self, plain: RealRule, divided: RealRule, factor: Real) -> RealRule:
+        keys = self.keys
+        if divided is not plain or not isinstance(plain, PowerLaw):
+            raise ConfigValueError(
+                f"{keys.call}: scaling type 'yarn' goes with neither tensors of factors nor "
+                "rope.scaling.alpha; remove them"
+            )
+        betas = []
+        own = _OWN_BETAS.get(self.name)
+        for key, usual in zip(("fast", "slow"), own or (32, 1), strict=True):
+            name = f"rope.scaling.yarn_beta_{key}"
+            given = keys.positive(self._key(name))
+            if own is None and given not in (None, usual):
+                self.notes.append(f"{name} {given} is of no effect on architecture {self.name!r}")
+            betas.append(usual if own is None or given is None else given)
+        # Stored as 0.1 mscale_all_dim; 0 stands for none.
+        stored = keys.number(self._key("rope.scaling.yarn_log_multiplier")) or 0
+        weight = stored / 0.1
+        upper = weight if self.name == "deepseek2" and weight != 1 else 1
+        return YaRN(
+            plain,
+            factor=factor,
+            original_length=self._original(),
+            beta_fast=betas[0],
+            beta_slow=betas[1],
+            equal_ends="least",
+            mscale=upper if weight else None,
+            mscale_all_dim=weight or None,
+        )

@@ -1,0 +1,394 @@
+"""RoPE as a model's own Hugging Face config describes it.
+
+Every key that is about RoPE is honoured, or refused by its name, or mentioned in a note;
+none is dropped. What the code of a model decides, and not its config, is in the table of
+`rope_ref.model_types`. GGUF metadata are read by `rope_ref.gguf_metadata`.
+
+Two ways of writing are in use. Old configs have ``rope_theta`` and ``rope_scaling`` side by
+side; new ones have all in ``rope_parameters``, either once or once for each type of layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from rope_ref.config_rules import ALIASES, PARAMETERS, ROPE_TYPES, Scaling
+from rope_ref.config_values import SPEAKS_OF_ROPE, Keys, shown
+from rope_ref.errors import (
+    ConfigError,
+    ConfigValueError,
+    LayerTypeError,
+    MissingConfigKeyError,
+    RopeError,
+    UnknownConfigKeyError,
+    UnknownModelTypeError,
+    UnknownRopeTypeError,
+)
+from rope_ref.frequencies import PowerLaw
+from rope_ref.model_heads import Heads
+from rope_ref.model_types import MODEL_TYPES, SOURCE, LayerRope, ModelType
+from rope_ref.real import Real
+from rope_ref.spec import LAYOUTS, Layout, RopeSpec
+
+__all__ = ["EVERY_LAYER", "ModelRope", "read_hf_config"]
+
+EVERY_LAYER = "every layer"
+"""The name in `ModelRope.specs` of the rotation that all layers share."""
+
+_ELSEWHERE = {
+    "llama_4_scaling_beta": "is a temperature on queries, which a spec does not have",
+    "max_position_embeddings": "is of no effect there",
+}
+
+
+@dataclass(frozen=True)
+class ModelRope:
+    """What a config says: the RoPE of each type of layers, and what a spec cannot say.
+
+    Parameters
+    ----------
+    specs
+        The RoPE of each type of layers, or of ``"every layer"``. Layers that do not rotate
+        have a spec with rotary_dim 0.
+    notes
+        Sentences on keys that are of no effect or belong elsewhere, and on values that the
+        config leaves to the model's code.
+
+    Raises
+    ------
+    dataclasses.FrozenInstanceError
+        On assignment.
+    """
+
+    specs: Mapping[str, RopeSpec]
+    notes: tuple[str, ...] = ()
+
+    def pick(self, layer_type: str | None, call: str) -> RopeSpec:
+        """Return the RoPE of one type of layers.
+
+        None stands for the only one that there is.
+
+        Raises
+        ------
+        LayerTypeError
+            If there are several and none is named, or none has this name.
+        """
+        names = ", ".join(map(repr, self.specs))
+        if layer_type is None:
+            turning = {spec for spec in self.specs.values() if spec.rotary_dim}
+            found = turning or set(self.specs.values())
+            if len(found) == 1:
+                return found.pop()
+            raise LayerTypeError(
+                f"{call}: layers of different types turn differently; give layer_type, one of "
+                f"{names}"
+            )
+        if not isinstance(layer_type, str) or layer_type not in self.specs:
+            raise LayerTypeError(
+                f"{call}: layer_type={shown(layer_type)} is none of those in the config: {names}"
+            )
+        return self.specs[layer_type]
+
+
+def read_hf_config(
+    config: Mapping[str, object], *, layout: Layout | None = None, length: Real | None = None
+) -> ModelRope:
+    """Return what a Hugging Face config says about RoPE.
+
+    Parameters
+    ----------
+    config
+        The content of a ``config.json``. Of a model with several parts the part
+        ``text_config`` is read; hand over another part by itself.
+    layout
+        The pair layout, for a model type that is not in the table, or to overrule it.
+    length
+        The length of text in question, for scalings that depend on it.
+
+    Returns
+    -------
+    rope
+        A spec for each type of layers, and notes.
+
+    Raises
+    ------
+    ConfigError
+        In one of its kinds: what is wrong and where.
+    """
+    call = f"from_hf_config({{'model_type': {shown(_peek(config, 'model_type'))}, ...}})"
+    if layout is not None and layout not in LAYOUTS:
+        raise ConfigValueError(f"{call}: layout={shown(layout)} must be 'interleaved' or 'half'")
+    asked = Keys({"length": length}, call).length("length")
+    notes: list[str] = []
+    keys, name = _part(Keys(config, call), notes)
+    return _Reader(keys, _row(name, layout, keys), name, layout, asked, notes).read()
+
+
+def _peek(config: object, key: str) -> object:
+    return config.get(key) if isinstance(config, Mapping) else None
+
+
+def _part(keys: Keys, notes: list[str]) -> tuple[Keys, str | None]:
+    """The part of a config that is about text, and its model type."""
+    name = keys.text("model_type")
+    if "text_config" not in keys:
+        return keys, name
+    for key in keys:
+        if SPEAKS_OF_ROPE.search(key):
+            raise ConfigValueError(
+                f"{keys.call}: {key!r} stands beside a text_config, which has the RoPE; move it "
+                "inside, or hand over the part you mean by itself"
+            )
+        if key.endswith("_config") and key != "text_config":
+            notes.append(f"{key} is another part of the model; its RoPE, if any, is not read")
+    inner = keys.mapping("text_config")
+    assert inner is not None
+    if "text_config" in inner:
+        raise ConfigValueError(f"{keys.call}: text_config must not hold another text_config")
+    inner_name = inner.text("model_type")
+    if inner_name is None and name is not None:
+        inner_name = next((n for n in (f"{name}_text", name) if n in MODEL_TYPES), name)
+    return inner, inner_name
+
+
+def _row(name: str | None, layout: Layout | None, keys: Keys) -> ModelType:
+    row = None if name is None else MODEL_TYPES.get(name)
+    if row is not None:
+        return row if layout is None else replace(row, layout=layout, output_layout=None)
+    if layout is not None:
+        return ModelType(layout, plain_is_whole=False, ntk_alpha=True, skips_layers=True)
+    if name is None:
+        raise MissingConfigKeyError(
+            f"{keys.call}: 'model_type' is missing, from which the pair layout follows; add it, or "
+            "give layout='half' or layout='interleaved'"
+        )
+    raise UnknownModelTypeError(
+        f"{keys.call}: model_type {shown(name)} is not in the table of {len(MODEL_TYPES)} model "
+        f"types ({SOURCE}), and configs do not name the pair layout; give layout='half' or "
+        "layout='interleaved'"
+    )
+
+
+@dataclass
+class _Reader:
+    """One reading of one config."""
+
+    top: Keys
+    row: ModelType
+    name: str | None
+    layout: Layout | None
+    length: Real | None
+    notes: list[str]
+
+    def __post_init__(self) -> None:
+        self.heads = Heads(self.top, self.row, self.name, self.notes)
+        self.kinds = self.top.strings("layer_types")
+        self.longest = self.top.length("max_position_embeddings")
+        if self.longest is None:
+            self.longest = self.top.length("n_positions")
+
+    def read(self) -> ModelRope:
+        self._must_rotate()
+        specs = {
+            kind: self._spec(keys, layer) for kind, (keys, layer) in self._parameters().items()
+        }
+        still = self.row.still_layers if not self.top.has_null("sliding_window") else ()
+        if list(specs) == [EVERY_LAYER] and (self.kinds or still):
+            kinds = self.kinds or {"sliding_attention", *still}
+            specs = dict.fromkeys(sorted(kinds), specs[EVERY_LAYER])
+        for kind in still:
+            if kind in specs:
+                specs[kind] = RopeSpec(specs[kind].head_dim, layout=self.row.layout, rotary_dim=0)
+        for kind, spec in specs.items():
+            if not spec.rotary_dim:
+                self.notes.append(f"layers of type {kind!r} do not rotate")
+        self._refuse_the_rest()
+        if self.row.remark:
+            self.notes.append(self.row.remark)
+        return ModelRope(specs, tuple(dict.fromkeys(self.notes)))
+
+    def _must_rotate(self) -> None:
+        kind = self.top.text("position_embedding_type")
+        if kind not in (None, "rope", "rotary"):
+            raise ConfigValueError(
+                f"{self.top.call}: position_embedding_type is {shown(kind)}, so the model has no "
+                "RoPE to describe"
+            )
+        if self.top.flag("alibi"):
+            raise ConfigValueError(
+                f"{self.top.call}: alibi is true, so the model has no RoPE to describe"
+            )
+        if self.top.flag("rotary_value"):
+            self.notes.append("rotary_value: values are rotated as queries and keys are")
+        for key in ("no_rope_layers", "no_rope_layer_interval") if self.row.skips_layers else ():
+            if self.top.take(key) is not None:
+                self.notes.append(f"{key} says which layers rotate; a spec says how")
+
+    def _parameters(self) -> dict[str, tuple[Keys | None, LayerRope]]:
+        """The scaling part for each type of layers; None where these do not rotate."""
+        new, old = self.top.mapping("rope_parameters"), self.top.mapping("rope_scaling")
+        if new is not None and old is not None and not new.same(old):
+            raise ConfigValueError(
+                f"{self.top.call}: rope_parameters and rope_scaling both stand in the config and "
+                "differ; leave one out"
+            )
+        empty = Keys({}, self.top.call, "rope_parameters")
+        found = next((part for part in (new, old) if part is not None), empty)
+        layers = self.row.layers
+        plain = LayerRope(self.row.base, self.row.base_key)
+        kinds = found.nested(set(layers) | self.kinds, PARAMETERS)
+        if kinds:
+            return self._nested(found, kinds, empty, plain)
+        if not layers:
+            return {EVERY_LAYER: (found, plain)}
+        if new is not None:
+            raise ConfigValueError(
+                f"{self.top.call}: rope_parameters of a model of this type must have one entry for "
+                f"each type of layers: {', '.join(map(repr, layers))}"
+            )
+        return {kind: (found if layer.scaled else empty, layer) for kind, layer in layers.items()}
+
+    def _nested(
+        self, found: Keys, kinds: list[str], empty: Keys, plain: LayerRope
+    ) -> dict[str, tuple[Keys | None, LayerRope]]:
+        for key in found:
+            if key not in kinds:
+                raise ConfigValueError(
+                    f"{found.call}: {found.name(key)} stands beside entries for types of layers "
+                    f"({', '.join(map(shown, kinds))}); move it into each of them"
+                )
+        layers = self.row.layers
+        parts = {kind: (found.mapping(kind), layers.get(kind, plain)) for kind in kinds}
+        for kind in layers:
+            if kind not in kinds:
+                self.notes.append(f"{found.where} has no entry {kind!r}, which means plain RoPE")
+                parts[kind] = (empty, layers[kind])
+        return parts
+
+    def _spec(self, keys: Keys | None, layer: LayerRope) -> RopeSpec:
+        row, head_dim = self.row, self.heads.width(layer)
+        if keys is None:
+            return RopeSpec(head_dim, layout=row.layout, rotary_dim=0)
+        rope_type = self._rope_type(keys, layer)
+        fraction = self._fraction(keys)
+        start, width = self.heads.rotating(head_dim, rope_type, fraction)
+        base = self._base(keys, layer)
+        layout, output_layout = row.layout, row.output_layout
+        halves = row.interleave_key and self.top.flag("rope_interleave") is False
+        if halves and self.layout is None:
+            layout, output_layout = "half", None
+        try:
+            given = Scaling(
+                keys,
+                PowerLaw(base),
+                width,
+                outer_original=self._outer_original(keys, rope_type),
+                longest=self.longest,
+                length=self.length,
+                fraction=row.fraction if fraction is None else fraction,
+                ntk_alpha=row.ntk_alpha,
+                yarn_amplitude=layer.yarn_amplitude,
+                notes=self.notes,
+            )
+            rule = ROPE_TYPES[rope_type](given)
+            axes = self.heads.axes(keys, rope_type, width)
+            self._refuse_unread(keys, rope_type)
+            return RopeSpec(
+                head_dim,
+                layout=layout,
+                rotary_dim=width,
+                rotary_start=start,
+                output_layout=layout if output_layout is None else output_layout,
+                frequencies=rule,
+                direction=row.direction,
+                pair_axes=axes,
+            )
+        except ConfigError:
+            raise
+        except RopeError as error:
+            raise ConfigValueError(
+                f"{self.top.call}: no RoPE of type {rope_type!r} can be built: {error}"
+            ) from error
+
+    def _rope_type(self, keys: Keys, layer: LayerRope) -> str:
+        given = [name for key in ("rope_type", "type") if (name := keys.text(key)) is not None]
+        aliases = ALIASES | ({"yarn": "longrope"} if self.row.yarn_is_longrope else {})
+        named = list(dict.fromkeys(aliases.get(name, name) for name in given))
+        if len(named) > 1:
+            raise ConfigValueError(
+                f"{keys.call}: rope_type and type of {keys.where} are {shown(named[0])} and "
+                f"{shown(named[1])}; leave out one of them"
+            )
+        axial = self.row.axes == "axial"
+        name = named[0] if named else layer.rope_type
+        if name == "default" and axial:
+            name = "axial"
+        if name not in ROPE_TYPES:
+            raise UnknownRopeTypeError(
+                f"{keys.call}: {keys.where} has the unknown rope_type {shown(name)}; known are "
+                f"{', '.join(map(repr, (*ROPE_TYPES, *ALIASES)))}"
+            )
+        if (name == "axial") != axial:
+            raise ConfigValueError(
+                f"{keys.call}: rope_type {name!r} does not go with model type {shown(self.name)}"
+            )
+        return name
+
+    def _fraction(self, keys: Keys) -> Real | None:
+        """The part of a head that rotates, if the config says it."""
+        key = self.row.fraction_key
+        outside = None if key is None else self.top.number(key)
+        inside = keys.number("partial_rotary_factor")
+        if inside is not None and outside not in (None, inside):
+            self.notes.append(f"{key} {outside} is overruled by {inside} in {keys.where}")
+        found = outside if inside is None else inside
+        if found is not None and not 0 < found <= 1:
+            raise ConfigValueError(
+                f"{keys.call}: partial_rotary_factor must be above 0 and at most 1, got "
+                f"{shown(found)}"
+            )
+        return found
+
+    def _base(self, keys: Keys, layer: LayerRope) -> Real:
+        outside = None if layer.base_key is None else self.top.positive(layer.base_key)
+        inside = keys.positive("rope_theta")
+        if inside is not None and outside not in (None, inside):
+            self.notes.append(
+                f"{layer.base_key} {outside} is overruled by {inside} in {keys.where}"
+            )
+        if inside is None and outside is None:
+            self.heads.unsaid(layer.base_key or "the base", layer.base)
+            return layer.base
+        return outside if inside is None else inside  # type: ignore[return-value]
+
+    def _outer_original(self, keys: Keys, rope_type: str) -> Real | None:
+        """The original length at the top, where it counts."""
+        name = "original_max_position_embeddings"
+        found = self.top.length(name)
+        nested = bool(self.row.layers) or keys.where.endswith("]")
+        if found is None or (rope_type in ("yarn", "longrope", "llama3") and not nested):
+            return found
+        self.notes.append(f"{name} at the top is of no effect on RoPE of type {rope_type!r} here")
+        return None
+
+    def _refuse_unread(self, keys: Keys, rope_type: str) -> None:
+        """Refuse what is left in a scaling part."""
+        for key, what in _ELSEWHERE.items():
+            if key in keys:
+                keys.take(key)
+                self.notes.append(f"{keys.name(key)} {what}")
+        for key in keys.unread():
+            raise UnknownConfigKeyError(
+                f"{keys.call}: {keys.name(key)} is not a key that rope_type {rope_type!r} of model "
+                f"type {shown(self.name)} heeds; remove it, or change rope_type"
+            )
+
+    def _refuse_the_rest(self) -> None:
+        """Refuse a key of the config that speaks of RoPE and was not read."""
+        for key in self.top.unread():
+            if SPEAKS_OF_ROPE.search(key):
+                raise UnknownConfigKeyError(
+                    f"{self.top.call}: the key {shown(key)} speaks of RoPE, but model type "
+                    f"{shown(self.name)} does not heed it; remove it"
+                )
