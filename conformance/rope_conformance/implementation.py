@@ -20,6 +20,7 @@ any of the surfaces
     positions(request)            the position of each token of a `PositionRequest`
     convert(array, n_heads, n_kv_heads, which, to)
                                   projection weights in another layout
+    from_config(mapping)          the implementation that a model's config describes
 
 What it claims to take is a `Claim`, as an attribute ``claim`` of the target.
 """
@@ -48,6 +49,7 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "decode": ("start",),  # prefill and step are methods of it, or of what start() returns
     "positions": ("positions",),
     "weights": ("convert",),
+    "config": ("from_config",),
 }
 # Frameworks that differentiate by themselves what an implementation computes.
 _DIFFERENTIATING = ("torch", "jax")
