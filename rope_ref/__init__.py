@@ -20,6 +20,7 @@ from rope_ref.axes import (
     pangu_axes,
 )
 from rope_ref.axial import Axial, Reordered
+from rope_ref.channel_tables import apply_channel_tables, pair_determinants
 from rope_ref.errors import RopeError
 from rope_ref.frequencies import FrequencyRule, Given, PowerLaw, RealRule
 from rope_ref.gguf_metadata import read_gguf
@@ -92,6 +93,7 @@ __all__ = [
     "XPos",
     "YaRN",
     "alternating_axes",
+    "apply_channel_tables",
     "apply_cos_sin",
     "apply_rope",
     "apply_rope_complex",
@@ -125,6 +127,7 @@ __all__ = [
     "packed_positions",
     "padded_positions",
     "pair_channels",
+    "pair_determinants",
     "pangu_axes",
     "qwen_alpha",
     "read_gguf",
