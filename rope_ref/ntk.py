@@ -197,16 +197,17 @@ def qwen_alpha(length: int, trained_length: int) -> int:
     Raises
     ------
     FrequencyValueError
-        If one of them is below 1.
+        If one of them is no integer of at least 1.
 
     Notes
     -----
     Source: the modelling code published with Qwen-1; vllm-project/vllm#1860.
     """
-    if length < 1 or trained_length < 1:
-        raise FrequencyValueError(
-            f"qwen_alpha({length!r}, {trained_length!r}): both must be at least 1 token"
-        )
+    for value in (length, trained_length):
+        if not isinstance(value, int) or value < 1:
+            raise FrequencyValueError(
+                f"qwen_alpha({length!r}, {trained_length!r}): both must be integers of at least 1"
+            )
     doublings = 0
     while trained_length << doublings < length:
         doublings += 1

@@ -108,6 +108,11 @@ def rounded(thetas: Iterable[Decimal]) -> tuple[float, ...]:
                 f"theta() of pair {i}: the frequency is beyond the largest float64; "
                 "give smaller turns, or a base nearer to 1"
             )
+        if theta and not floats[-1]:
+            raise FrequencyValueError(
+                f"theta() of pair {i}: the frequency is not 0, but below the smallest float64; "
+                "give a smaller factor, or a base nearer to 1"
+            )
     return tuple(floats)
 
 

@@ -4,7 +4,8 @@ Nothing here calls rope_ref. The helpers come as a fixture because tests are
 collected with ``--import-mode=importlib`` and so cannot import each other.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from itertools import repeat
 
@@ -92,6 +93,17 @@ class Oracle:
 def oracle() -> Oracle:
     """Arb's answers."""
     return Oracle()
+
+
+@pytest.fixture(scope="session")
+def printed() -> Callable[[str], object]:
+    """A number as it was printed: equal to whatever rounds to these digits."""
+
+    def number(text: str) -> object:
+        unit = Decimal(text).as_tuple().exponent
+        return pytest.approx(float(text), rel=0, abs=float(Decimal(5).scaleb(unit - 1)))
+
+    return number
 
 
 @pytest.fixture(autouse=True)
