@@ -93,7 +93,8 @@ class Ladder:
         self._turns = turns
         tiny = [abs(theta) < 1e-12 for theta in rule.theta(rotary_dim)]
         pairs = range(rotary_dim // 2)
-        self._rational_pairs = [i for i in pairs if turns[i] is not None]
+        self._still_pairs = np.array([i for i in pairs if turns[i] == 0], dtype=np.int64)
+        self._rational_pairs = [i for i in pairs if turns[i] not in (None, 0)]
         # A theta this small leaves too few bits in the limbs at small positions.
         self._exact_pairs = [i for i in pairs if turns[i] is None and tiny[i]]
         self._limb_pairs = np.array(
@@ -135,6 +136,9 @@ class Ladder:
                     yield Block(
                         slice(start, start + rows.size) if contiguous else rows, columns, angle
                     )
+        if self._still_pairs.size and integral.size:
+            none = np.zeros((integral.size, self._still_pairs.size))
+            yield Block(integral, self._still_pairs, Angle(none.astype(np.int64), none, none))
         for i in self._rational_pairs:
             if integral.size:
                 yield Block(integral, np.array([i]), self._rational(p[integral], i))
