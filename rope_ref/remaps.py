@@ -9,7 +9,7 @@ commonest reading.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -136,8 +136,8 @@ class LongRoPE(Remap):
 
     rule: RealRule
     _: KW_ONLY
-    short_factors: tuple[Real, ...]
-    long_factors: tuple[Real, ...]
+    short_factors: Sequence[Real]
+    long_factors: Sequence[Real]
     original_length: Real
     factor: Real
     length: Real | None = None
@@ -204,7 +204,7 @@ class LongRoPE(Remap):
             for t, factor in zip(turns, factors, strict=True)
         )
 
-    def _in_use(self, rotary_dim: int) -> tuple[Real, ...]:
+    def _in_use(self, rotary_dim: int) -> Sequence[Real]:
         for name, factors in (("short", self.short_factors), ("long", self.long_factors)):
             if len(factors) != rotary_dim // 2:
                 raise FrequencyCountError(

@@ -38,7 +38,9 @@ SURFACES = {
     "logits": "logits(q, k, q_positions, k_positions)",
     "decode": "start(), prefill(x, lengths=None), step(x)",
     "positions": "positions(request)",
+    "segments": "segment_positions(segments)",
     "weights": "convert(array, n_heads, n_kv_heads, which, to)",
+    "config": "from_config(mapping)",
 }
 
 USUAL = RopeSpec(128, layout="half")
