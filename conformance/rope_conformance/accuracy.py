@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref import PowerLaw, RopeSpec, apply_rope_parts, pair_channels
+from rope_conformance.amplification import Recipe, amplification, amplitude_roundings
+from rope_ref import RopeSpec, apply_rope_parts, pair_channels
 from rope_ref.turns import POSITION_LIMIT
 
 __all__ = [
@@ -42,7 +42,6 @@ __all__ = [
 ]
 
 Array = npt.NDArray[np.float64]
-Recipe = Literal["rounded", "power", "exp", "exp-single", "product"]
 
 # precision in bits, exponent of the smallest subnormal
 _FORMATS = {
@@ -51,10 +50,6 @@ _FORMATS = {
     "float16": (11, -24),
     "bfloat16": (8, -133),
 }
-
-# m_i = (first number) + (second) x (2i/R) |ln b|, by recipe: pow and the log of the base are
-# taken to err by at most 2 u, which is an ulp, exp by 6 u (NumPy documents 2.52 ulp).
-_RECIPES = {"rounded": (4, 0), "power": (4, 1), "exp": (7, 2), "exp-single": (7, 4)}
 
 _SQRT2 = math.sqrt(2)
 
@@ -113,21 +108,9 @@ class Profile:
 
     def amplification(self, spec: RopeSpec) -> Array:
         """Return m_i, how many units of the phase's rounding error pair i can gather."""
-        i = np.arange(spec.rotary_dim // 2, dtype=np.float64)
         if self.phase is None:
-            return np.zeros(i.size)
-        if not isinstance(spec.frequencies, PowerLaw):
-            # Frequencies that are given are rounded, not computed.
-            return np.full(i.size, 4.0)
-        if self.recipe == "product":
-            return 4.0 + 3.0 * i
-        base = spec.frequencies.base
-        unamplified, amplified = _RECIPES[self.recipe]
-        exponent = 2 * i / max(spec.rotary_dim, 1)
-        m = unamplified + amplified * exponent * abs(math.log(base))
-        with np.errstate(over="ignore"):
-            base_is_rounded = float(np.dtype(self.phase).type(float(base))) != base
-        return m + exponent if base_is_rounded else m
+            return np.zeros(spec.rotary_dim // 2)
+        return amplification(spec.frequencies, spec.rotary_dim, self.recipe, self.phase)
 
 
 PROFILES = (
@@ -203,7 +186,8 @@ def bound(
     profile, spec
         What is claimed.
     positions
-        Real numbers of any shape S.
+        Real numbers that broadcast with the pairs: one number, or of shape S + (R/2,), or
+        S + (1,) where all pairs follow the same one.
     dtype
         The output type.
     r
@@ -218,12 +202,12 @@ def bound(
         In units of ``u_out r``; infinite where r is 0 or a position is outside the
         profile.
     """
-    p = np.abs(np.asarray(positions, dtype=np.float64))[..., None]
+    p = np.abs(np.asarray(positions, dtype=np.float64))
     calculation = profile.calculation(dtype)
     u_out, u_calc = unit_roundoff(dtype), unit_roundoff(calculation)
     # Where calculation and output have one type, k counts the table's rounding already.
     a: float = 1 if calculation == dtype else profile.output_roundings
-    k: float = 2 * profile.trig_ulps + 2 + (0 if spec.frequencies.amplitude == 1 else 2)
+    k: float = 2 * profile.trig_ulps + 2 + amplitude_roundings(spec.frequencies, calculation)
     n: float = 1 if profile.wide_products and calculation != dtype else 3
     least = tiny(dtype)
     if u_calc > u_out:  # the data itself is rounded to the narrower type
@@ -278,7 +262,7 @@ class Judgement:
     r
         A hypot(u, v).
     positions
-        Of shape (B or 1, T, 1, 1).
+        As `per_token` returns them.
     got, want
         The arrays compared, axes ``bthd``.
     dtype
@@ -325,7 +309,7 @@ def judge(
     y, x
         Output and input, axes ``bthd``.
     positions
-        (T,) or (B, T).
+        (T,) or (B, T), with a leading axis for a spec with ``pair_axes``.
     spec, dtype, profile
         What is claimed; `dtype` is that of `y`.
     """
@@ -336,7 +320,7 @@ def judge(
         missing = np.abs((got - want) - want_low)
     error = np.maximum(missing[..., first], missing[..., second])
     r = pair_norm(x, spec)
-    p = per_token(positions)
+    p = per_token(positions, spec)
     allowed = bound(profile, spec, p, dtype, r)
     return compare(error, r, allowed, p, dtype, got=got, want=want)
 
@@ -368,17 +352,23 @@ def compare(
         residual=share / unit_roundoff(dtype),
         bound=np.broadcast_to(allowed, share.shape),
         r=np.broadcast_to(r, share.shape),
-        positions=positions[..., None],
+        positions=positions,
         got=got,
         want=want,
         dtype=dtype,
     )
 
 
-def per_token(positions: npt.NDArray[np.generic]) -> Array:
-    """Positions (T,) or (B, T) as float64 of shape (1 or B, T, 1)."""
+def per_token(positions: npt.NDArray[np.generic], spec: RopeSpec) -> Array:
+    """Positions (T,) or (B, T) as float64 of shape (1 or B, T, 1, 1).
+
+    With a leading axis, for a spec with ``pair_axes``: (1 or B, T, 1, R/2), each pair's own.
+    """
     p = np.asarray(positions, dtype=np.float64)
-    return (p if p.ndim == 2 else p[None])[..., None]
+    if spec.pair_axes is None:
+        return (p if p.ndim == 2 else p[None])[..., None, None]
+    own = np.moveaxis(p[list(spec.pair_axes)], 0, -1)
+    return (own if own.ndim == 3 else own[None])[:, :, None]
 
 
 def pair_norm(x: npt.NDArray[np.generic], spec: RopeSpec) -> Array:

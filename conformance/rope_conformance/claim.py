@@ -24,12 +24,16 @@ _EXPECTED = {
     "requests": "some of 'padded', 'packed', 'decoding', 'context parallel', in a tuple",
     "survives": "some of 'copy', 'save', 'cast', 'meta', 'compile', in a tuple",
     "logit_scale": "a positive number, or None",
+    "length_rule": "one of 'forward', 'resets', 'grows', 'token' and 'configured', or None",
+    "cached_keys": "'kept' or 'renewed', or None",
 }
 
 PositionForm = Literal["none", "t", "bt", "offset"]
 PositionKind = Literal["integer", "real"]
 RequestKind = Literal["padded", "packed", "decoding", "context parallel"]
 Survival = Literal["copy", "save", "cast", "meta", "compile"]
+LengthRule = Literal["forward", "resets", "grows", "token", "configured"]
+CachedKeys = Literal["kept", "renewed"]
 
 
 class ClaimError(ValueError):
@@ -78,6 +82,14 @@ class Claim:
         ``cast`` (its method ``to`` with a half-precision type), ``meta`` (made on torch's
         meta device, then materialised and loaded), ``compile`` (torch.compile, jax.jit).
         ``copy``, ``save`` and ``cast`` are closed where an object has no such thing.
+    length_rule
+        For the surface `decode`, where frequencies depend on the length of the text: which
+        length counts. ``forward``, ``resets``, ``grows`` and ``configured`` as in
+        `rope_ref.served_rule`; ``token``: that of each token by itself. None: any of
+        these, as long as it is one; a rule that was given a length is ``configured``.
+    cached_keys
+        What becomes of cached keys when the frequencies change: they are ``kept`` as they
+        are, or ``renewed`` by the new ones. None: either.
     accepts
         For a factory: whether it can be made for a spec; a string says why not.
     """
@@ -98,6 +110,8 @@ class Claim:
     logit_scale: float | None = None
     requests: tuple[RequestKind, ...] = get_args(RequestKind)
     survives: tuple[Survival, ...] = ("copy", "save", "cast")
+    length_rule: LengthRule | None = None
+    cached_keys: CachedKeys | None = None
     accepts: Callable[[RopeSpec], bool | str] | None = None
 
     def __post_init__(self) -> None:
@@ -115,6 +129,8 @@ class Claim:
             "devices": not self.devices,
             "requests": not set(self.requests) <= set(get_args(RequestKind)),
             "survives": not set(self.survives) <= set(get_args(Survival)),
+            "length_rule": self.length_rule not in (None, *get_args(LengthRule)),
+            "cached_keys": self.cached_keys not in (None, *get_args(CachedKeys)),
             "logit_scale": self.logit_scale is not None and not self.logit_scale > 0,
         }
         for name, bad in wrong.items():

@@ -10,7 +10,7 @@ a hint; the verdict never depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.accuracy import unit_roundoff
+from rope_conformance.axis_causes import axis_searches, with_equal_axes
 from rope_conformance.clauses._common import (
     all_positions,
     angles_probe,
@@ -28,6 +29,8 @@ from rope_conformance.clauses._common import (
 from rope_conformance.faults import Cause, Fault
 from rope_conformance.identify import layout_in_words, read_map, visible_pairs
 from rope_conformance.inputs import Case, Input
+from rope_conformance.remap_causes import applied_remaps, remap_suspects, wrong_rest
+from rope_conformance.rules import base_below, has_length
 from rope_conformance.shape_causes import (
     APART,
     is_right,
@@ -37,9 +40,9 @@ from rope_conformance.shape_causes import (
     wrong_size,
     wrong_together,
 )
-from rope_conformance.suspects import Complex, right_turn, suspects
+from rope_conformance.suspects import Complex, Suspect, right_turn, suspects
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
-from rope_ref import PowerLaw, RopeSpec, pair_channels
+from rope_ref import PowerLaw, Remap, RopeSpec, pair_channels
 
 __all__ = ["likely_cause"]
 
@@ -63,10 +66,22 @@ def likely_cause(trial: Trial, case: Input, surface: str) -> Cause | None:
         That its clause is about.
     """
     probe = _probe(trial)
+    if trial.spec.pair_axes is not None:
+        used = [lambda: _wrong_once_used(trial, case)] if isinstance(case, Case) else []
+        equal = with_equal_axes(probe)
+        return _first(
+            [*used, *axis_searches(probe, surface), lambda: likely_cause(equal, case, surface)]
+        )
     if surface in ("table", "theta"):
         return _first([lambda: _wrong_numbers(probe, surface)])
+    remapped: list[Callable[[], Cause | None]] = [
+        lambda: _wrong_numbers(probe, among=remap_suspects),
+        lambda: wrong_rest(probe),
+        lambda: _wrong_when_near(probe),
+    ]
     searches: list[Callable[[], Cause | None]] = [
         lambda: wrong_alone(probe),
+        *(remapped if isinstance(trial.spec.frequencies, Remap) else ()),
         lambda: _wrong_pairs(probe),
         lambda: wrong_axes(probe, APART),
         lambda: _wrong_numbers(probe),
@@ -159,16 +174,39 @@ def _narrower(spec: RopeSpec, width: int) -> list[RopeSpec]:
     return [replace(spec, rotary_dim=width)]
 
 
-def _wrong_numbers(trial: Trial, surface: str = "apply") -> Cause | None:
+def _wrong_when_near(trial: Trial) -> Cause | None:
+    """Whether a call that stays near 0 has the frequencies of another length."""
+    if not has_length(trial.spec.frequencies):
+        return None
+    found = _wrong_numbers(trial, among=remap_suspects, near=True)
+    if found is None:
+        return None
+    words = f"in a call that stays near position 0, not in one that reaches far, {found.words}"
+    return Cause(f"{words}: each call decides for itself", "cache", found.evidence)
+
+
+def _all_suspects(p: npt.NDArray[Any], spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
+    yield from remap_suspects(p, spec, seen)
+    yield from applied_remaps(p, spec, seen)
+    yield from suspects(p, spec, seen)
+
+
+def _wrong_numbers(
+    trial: Trial,
+    surface: str = "apply",
+    *,
+    among: Callable[..., Iterator[Suspect]] = _all_suspects,
+    near: bool = False,
+) -> Cause | None:
     """The first suspect that explains what every pair does at every position tried."""
-    p, seen = _angles(trial, surface)
+    p, seen = _angles(trial, surface, near=near)
     spec = trial.spec
     if not seen.size or seen.shape != (p.size, spec.rotary_dim // 2):
         return None
     right, tells = _agreement(seen, right_turn(p, spec), _tolerance(trial, p, spec.theta()))
     if right.all():
         return None
-    for suspect in suspects(p, spec, seen):
+    for suspect in among(p, spec, seen):
         if suspect.predicted.shape != seen.shape:
             continue
         fastest = np.maximum(np.abs(suspect.theta), spec.theta())
@@ -194,13 +232,13 @@ def _right_if_short(trial: Trial) -> bool:
 
 
 def _angles(
-    trial: Trial, surface: str = "apply", *, first: bool = True
+    trial: Trial, surface: str = "apply", *, first: bool = True, near: bool = False
 ) -> tuple[npt.NDArray[Any], Complex]:
     """Positions, and what (1, 0), or else (0, 1), in every pair becomes there."""
     spec, claim = trial.spec, trial.claim
     low, high = claim.position_range
     chosen: list[float] = [p for p in (3, 0, 5) if low <= p <= high]
-    chosen += [p for p in all_positions(trial, limit=2**17) if p != 0]
+    chosen += [p for p in all_positions(trial, limit=8 if near else 2**17) if p != 0]
     chosen += [p for p in (-1, -2, -7, -100) if p >= low]
     chosen += [0.5, 1.75, 10.25] if "real" in claim.position_kinds else []
     case = standard_case(trial, chosen)
@@ -245,8 +283,8 @@ def _wrong_second_channel(trial: Trial) -> Cause | None:
 
 def _tolerance(trial: Trial, p: npt.NDArray[Any], theta: Array) -> Array:
     """A suspect is honest in all but one thing: it may err as float32 phases do."""
-    rule = trial.spec.frequencies
-    spread = 4 * abs(np.log(float(rule.base))) if isinstance(rule, PowerLaw) else 0.0
+    base = base_below(trial.spec.frequencies)
+    spread = 0.0 if base is None else 4 * abs(np.log(float(base)))
     phase = (5 + spread) * np.abs(p)[:, None] * theta * unit_roundoff("float32")
     table = unit_roundoff("bfloat16") if trial.profile.name == "model-dtype-table" else 0.0
     return np.asarray(phase + 4 * unit_roundoff(trial.dtype) + 8 * unit_roundoff("float32") + table)

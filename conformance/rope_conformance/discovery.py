@@ -15,6 +15,7 @@ from rope_conformance.implementation import Implementation, TargetError, Unsuppo
 from rope_conformance.inputs import Case
 from rope_conformance.registry import Check
 from rope_conformance.report import Fact
+from rope_conformance.shapes import usual_shape
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial, default_profile
 from rope_ref import PowerLaw, RopeSpec
 from rope_ref.errors import RopeError
@@ -112,8 +113,11 @@ def takes_rows(implementation: Implementation) -> bool:
     trial = Trial(implementation, implementation.claim.dtypes[0])
     low, high = implementation.claim.position_range
     start = min(max(low, 0), high)
-    rows = tuple(tuple(min(start + 5 * row + n, high) for n in range(5)) for row in range(2))
-    case = trial.cut(Case(2, 5, 3, rows))
+    batch, tokens, heads = usual_shape(implementation.claim)
+    rows = tuple(
+        tuple(min(start + tokens * row + n, high) for n in range(tokens)) for row in range(batch)
+    )
+    case = trial.cut(Case(batch, tokens, heads, rows))
     try:
         trial.apply(trial.x(case), trial.positions(case))
     except (CheckFailure, TargetRaised):
@@ -193,23 +197,24 @@ def _tried(
 
 
 def _few(each: Check, trial: Trial) -> list[Case]:
-    """The smaller fixed inputs; where a shape is a compilation, the first and the furthest."""
+    """The smaller fixed inputs; where a new shape is a compilation, the furthest of them."""
     inputs = [case for case in each.fixed_inputs(trial) if isinstance(case, Case)]
     small = [case for case in inputs if case.batch * case.tokens * case.heads <= _SMALL]
-    if not trial.namespace.fixed_shapes or len(small) <= 2:
+    if not trial.namespace.fixed_shapes:
         return small
-    furthest = max(small, key=lambda case: max((abs(p) for p in case.flat()), default=0))
-    return [small[0], furthest]
+    return [max(small, key=lambda case: max((abs(p) for p in case.flat()), default=0))]
 
 
 def _other_widths(implementation: Implementation, each: Check) -> list[Fact]:
     spec = implementation.spec
-    if spec.rotary_dim != spec.head_dim or not isinstance(spec.frequencies, PowerLaw):
+    fixed = not isinstance(spec.frequencies, PowerLaw) or spec.pair_axes is not None
+    if spec.rotary_dim != spec.head_dim or fixed:
         return []
     right, wrong, refused = [], [], []
     few = namespace(implementation.claim.namespace).fixed_shapes
-    for width in (6, 96) if few else (6, 48, 64, 80, 96, 128):
-        if width == spec.head_dim:
+    for width in (6, 48, 64, 80, 96, 128):
+        # Where each new width is a compilation, the first that is taken will do.
+        if width == spec.head_dim or (few and (right or wrong)):
             continue
         other = implementation.remade(replace(spec, head_dim=width, rotary_dim=width))
         trial = Trial(other, implementation.claim.dtypes[0])

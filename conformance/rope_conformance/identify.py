@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rope_conformance.inputs import data_type
+from rope_conformance.places import at_one_place
+from rope_conformance.shapes import ROW
 from rope_ref import RopeSpec, pair_channels
 from rope_ref.spec import LAYOUTS, Layout
 
-__all__ = ["Reading", "layout_in_words", "read_map"]
+__all__ = ["Reading", "layout_in_words", "map_at", "read_map"]
 
 Array = npt.NDArray[np.float64]
 
@@ -104,11 +107,46 @@ def visible_pairs(
 
 def read_map(trial: Any, position: int) -> Reading:
     """Read an implementation's map at a position."""
-    matrix = trial.map_at(position)
+    matrix = map_at(trial, position)
     reaches = tuple(
         tuple(int(r) for r in np.flatnonzero(~(np.abs(column) <= _VISIBLE))) for column in matrix.T
     )
     return Reading(reaches, matrix)
+
+
+def map_at(trial: Any, position: int) -> Array:
+    """The (D, D) matrix an implementation multiplies by at a position, from unit vectors."""
+    d = trial.spec.head_dim
+    unit = np.eye(d).astype(data_type(trial.dtype))
+    axes, forms = trial.claim.axes, trial.claim.position_forms
+    if "t" in forms or "bt" in forms:
+        return _images(trial, unit, position).T
+    # Positions count from a start: the unit vectors go where a token can be repeated.
+    start = position if "offset" in forms else 0
+    tokens = position - start + 1
+    columns = []
+    if "b" in axes:
+        x = np.broadcast_to(unit[:, None, None, :], (d, tokens, 1, d))
+        columns = list(trial.apply(x, np.arange(start, start + tokens))[:, -1, 0])
+    else:
+        for vector in unit:
+            x = np.broadcast_to(vector, (1, tokens, 1, d))
+            columns.append(trial.apply(x, np.arange(start, start + tokens))[0, -1, 0])
+    return np.asarray(columns, dtype=np.float64).T
+
+
+def _images(trial: Any, vectors: npt.NDArray[Any], position: int) -> Array:
+    """What each of many vectors becomes at a position, as the tokens of a row."""
+    if not trial.namespace.fixed_shapes:
+        p = at_one_place(position, len(vectors), trial.spec)
+        y = trial.apply(vectors[None, :, None, :], p)
+        return np.asarray(y[0, :, 0, :], dtype=np.float64)
+    # Each new shape is a compilation: as many tokens, and as many rows, as in other inputs.
+    rows = np.resize(vectors, (-(-len(vectors) // ROW), ROW, vectors.shape[1]))
+    batch = 2 if "b" in trial.claim.axes else 1
+    p = at_one_place(position, ROW, trial.spec)
+    images = [trial.apply(np.repeat(row[None, :, None], batch, axis=0), p)[0, :, 0] for row in rows]
+    return np.concatenate(images)[: len(vectors)].astype(np.float64)
 
 
 def layout_in_words(layout: Layout, spec: RopeSpec) -> str:

@@ -18,9 +18,13 @@ any of the surfaces
     start(), prefill(x, lengths=None), step(x), evict(start, stop), shift(delta), keys()
                                   a request that grows; see `rope_conformance.clauses.decode`
     positions(request)            the position of each token of a `PositionRequest`
+    segment_positions(segments)   time, row and column of text, images and videos in turn
     convert(array, n_heads, n_kv_heads, which, to)
                                   projection weights in another layout
     from_config(mapping)          the implementation that a model's config describes
+
+For a spec with ``pair_axes`` all positions have a leading axis, one entry for each position
+axis: (A, T) or (A, B, T).
 
 What it claims to take is a `Claim`, as an attribute ``claim`` of the target.
 """
@@ -48,6 +52,7 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "logits": ("logits",),
     "decode": ("start",),  # prefill and step are methods of it, or of what start() returns
     "positions": ("positions",),
+    "segments": ("segment_positions",),
     "weights": ("convert",),
     "config": ("from_config",),
 }

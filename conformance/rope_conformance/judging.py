@@ -12,8 +12,8 @@ import rope_conformance
 import rope_ref
 from rope_conformance.diagnosis import likely_cause
 from rope_conformance.exchange import NamespaceError
-from rope_conformance.inputs import Input
-from rope_conformance.registry import Check
+from rope_conformance.inputs import Input, free_positions
+from rope_conformance.registry import Check, Clause
 from rope_conformance.report import Failure, Result
 from rope_conformance.search import smallest_failure
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
@@ -58,7 +58,7 @@ def run_check(
 
     if not trial.implementation.has(each.clause.surface):
         return result("not claimed", reason=f"the surface {each.clause.surface!r} is not offered")
-    closed = each.clause.opened_by(trial)
+    closed = _not_on_axes(each.clause, trial) or each.clause.opened_by(trial)
     if closed is not None:
         return result("not claimed", reason=closed)
     try:
@@ -86,6 +86,18 @@ def run_check(
             ),
         )
     return result("passed")
+
+
+def _not_on_axes(clause: Clause, trial: Trial) -> str | None:
+    """Why a clause cannot be judged where a position has several axes; None if it can."""
+    without_x = ("positions", "segments", "weights", "theta")
+    if trial.spec.pair_axes is None or clause.surface in without_x:
+        return None
+    if clause.surface == "decode":
+        return "tokens of a session are counted along one axis"
+    if trial.implementation.has("apply") and not free_positions(trial.claim):
+        return "several positions for each token need the form t or bt"
+    return None
 
 
 def _describe(

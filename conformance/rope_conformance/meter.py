@@ -27,9 +27,9 @@ class Meter:
         if not judgement.ratio.size:
             return
         self.largest_ratio = max(self.largest_ratio, float(judgement.ratio.max()))
-        p = judgement.positions[:, :, 0, 0]
+        p = judgement.positions
         for profile in PROFILES:
-            allowed = bound(profile, spec, p[:, :, None], judgement.dtype, judgement.r)
+            allowed = bound(profile, spec, p, judgement.dtype, judgement.r)
             says_something = np.isfinite(allowed)
             if not says_something.any():
                 continue
@@ -37,11 +37,15 @@ class Meter:
             self.by_profile[profile.name] = max(self.by_profile.get(profile.name, 0.0), worst)
         # Among the subnormals of a type every result is coarse, whatever the position.
         normal = judgement.r >= 16 * tiny(judgement.dtype) / unit_roundoff(judgement.dtype)
-        worst_at = np.where(normal, judgement.error, 0.0).max(axis=(2, 3), initial=0.0)
-        everywhere = np.broadcast_to(np.abs(p), worst_at.shape)
-        for position, error in zip(everywhere.ravel(), worst_at.ravel(), strict=True):
-            key = float(position)
-            self.horizon_errors[key] = max(self.horizon_errors.get(key, 0.0), float(error))
+        errors = np.where(normal, judgement.error, 0.0)
+        axes = (0,) if spec.pair_axes is None else spec.pair_axes
+        for axis in sorted(set(axes)):
+            own = slice(None) if spec.pair_axes is None else np.equal(axes, axis)
+            worst_at = errors[..., own].max(axis=(2, 3), initial=0.0)
+            everywhere = np.broadcast_to(np.abs(p[:, :, 0, axes.index(axis)]), worst_at.shape)
+            for position, error in zip(everywhere.ravel(), worst_at.ravel(), strict=True):
+                key = float(position)
+                self.horizon_errors[key] = max(self.horizon_errors.get(key, 0.0), float(error))
 
     def tightest(self) -> str | None:
         """Name of the tightest profile that everything seen keeps."""

@@ -44,7 +44,8 @@ class Failure:
     case
         The smallest input found, as Python that rebuilds it.
     spot
-        The first bad pair: position, row, token, head, pair, channel, got, want, ratio.
+        The first bad pair: position, row, token, head, pair, channel, got, want, ratio; and
+        where positions have several axes, the axis it follows and the place, one number for each.
     fault
         Its class, in the words of public bug reports.
     cause

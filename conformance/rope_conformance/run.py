@@ -222,8 +222,6 @@ def prepare(
     facts: list[Fact] = []
     if spec is None:
         spec, facts = discover_spec(target, full, trying=trying)
-    if spec.pair_axes is not None:
-        raise ValueError("spec: positions with several axes (pair_axes) are not judged here")
     report = _new_report(how.name or target_name(target), spec, full, how)
     report.facts += facts
     try:

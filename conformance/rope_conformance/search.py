@@ -38,9 +38,10 @@ def smallest_failure(
 
 def rebuild(text: str) -> Input:
     """Return the input that a failure's text describes."""
-    from rope_conformance import configs, inputs, requests, sessions
+    from rope_conformance import configs, inputs, requests, segments, sessions
 
     names = vars(inputs) | vars(sessions) | vars(requests) | vars(configs)
+    names |= vars(segments)
     given = eval(text, names)
     assert isinstance(given, Input)
     return given

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from rope_conformance.faults import Fault
 from rope_conformance.inputs import data_type
-from rope_ref import PowerLaw, RopeSpec, cos_sin
+from rope_ref import PowerLaw, Remap, RopeSpec, cos_sin
 
-__all__ = ["Suspect", "right_turn", "suspects"]
+__all__ = ["Suspect", "measured_frequencies", "right_turn", "suspects"]
 
 Complex = npt.NDArray[np.complex128]
 Array = npt.NDArray[np.float64]
@@ -233,12 +233,13 @@ def _fitted(p: Array, spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
     words = f"the result is {size:.6g} times too large"
     yield Suspect("scaling", words, size * right_turn(p, spec), theta)
     yield from _constant_phase(p, spec, seen)
-    measured = _measured_frequencies(p, seen)
-    if measured is None or not (measured != 0).all():
+    measured = measured_frequencies(p, seen)
+    moving = theta != 0
+    if measured is None or not (measured[moving] != 0).all() or not moving.any():
         return
     pairs_ = np.arange(spec.rotary_dim // 2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        factor = float(np.median(measured / theta))
+        factor = float(np.median(measured[moving] / theta[moving]))
         logs = -np.log(np.abs(measured[1:])) * spec.rotary_dim / (2 * pairs_[1:])
     # So near to 1 it is no scaling rule but a rounded number.
     fault: Fault = "angle-precision" if abs(factor - 1) < 2**-7 else "scaling"
@@ -252,9 +253,8 @@ def _fitted(p: Array, spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
     words = "the frequencies are those of no known ladder: theta = " + ", ".join(
         f"{value:.6g}" for value in measured[:4]
     )
-    yield Suspect(
-        "frequency", f"{words}, ...", _phases(p[:, None] * measured), measured, steps=2**-13
-    )
+    unknown: Fault = "scaling" if isinstance(spec.frequencies, Remap) else "frequency"
+    yield Suspect(unknown, f"{words}, ...", _phases(p[:, None] * measured), measured, steps=2**-13)
 
 
 def _constant_phase(p: Array, spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
@@ -267,7 +267,7 @@ def _constant_phase(p: Array, spec: RopeSpec, seen: Complex) -> Iterator[Suspect
         return
     # The slowest pair shows the distance without wrapping, the fastest to the last digit.
     distance = 0.0
-    for pair in np.argsort(np.abs(theta)):
+    for pair in np.argsort(np.abs(theta))[(theta == 0).sum() :]:
         whole = np.round((distance * theta[pair] - moved[pair]) / (2 * np.pi))
         distance = float((moved[pair] + 2 * np.pi * whole) / theta[pair])
     if abs(distance) > 1e-3:
@@ -276,7 +276,7 @@ def _constant_phase(p: Array, spec: RopeSpec, seen: Complex) -> Iterator[Suspect
         yield Suspect("position", words, shifted, theta)
 
 
-def _measured_frequencies(p: Array, seen: Complex) -> Array | None:
+def measured_frequencies(p: Array, seen: Complex) -> Array | None:
     """theta_i read off the angles at 1, 2, 4, ...: each doubling gives one more bit."""
     at = {int(position): n for n, position in enumerate(p.tolist())}
     if 1 not in at:

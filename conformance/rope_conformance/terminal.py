@@ -171,11 +171,7 @@ class Screen:
         if failure.spot is not None:
             spot = failure.spot
             rows += [
-                ("where", Text(
-                    f"position {_number(spot['position'])}, pair {spot['pair']}, channel "
-                    f"{spot['channel']} (row {spot['row']}, token {spot['token']}, head "
-                    f"{spot['head']})"
-                )),
+                ("where", Text(Spot(**spot).where(_number))),
                 ("got", Text(f"{spot['got']:.9g}", style="red")),
                 ("want", Text(f"{spot['want']:.9g}", style="green")),
                 ("error", Text(f"{_times(spot['ratio'])} the bound")),

@@ -19,6 +19,7 @@ from rope_conformance.faults import Fault
 from rope_conformance.implementation import Implementation, Unsupported
 from rope_conformance.inputs import Case, Input, data_type
 from rope_conformance.meter import Meter
+from rope_conformance.places import followed, on_each_axis
 from rope_ref import RopeSpec, cos_sin, pair_channels
 
 __all__ = ["CheckFailure", "Meter", "Spot", "TargetRaised", "Trial", "undisturbed"]
@@ -39,12 +40,25 @@ class Spot:
     got: float
     want: float
     ratio: float
+    axis: int | None = None  # that the pair follows, where positions have several
+    place: tuple[float | None, ...] | None = None  # the position on each; None: no pair follows it
+
+    def where(self, number: Callable[[float], str] | None = None) -> str:
+        """Which position, pair and channel it is; `number` writes a position."""
+        written = number or _number
+        position, follows = written(self.position), ""
+        if self.place is not None:
+            numbers = ("-" if each is None else written(each) for each in self.place)
+            position, follows = f"({', '.join(numbers)})", f" follows axis {self.axis}"
+        return (
+            f"position {position}, pair {self.pair}{follows}, channel {self.channel} "
+            f"(row {self.row}, token {self.token}, head {self.head})"
+        )
 
     def __str__(self) -> str:
         return (
-            f"position {_number(self.position)}, pair {self.pair}, channel {self.channel} "
-            f"(row {self.row}, token {self.token}, head {self.head}): got {self.got:.9g}, "
-            f"want {self.want:.9g}, {self.ratio:.3g} times the bound"
+            f"{self.where()}: got {self.got:.9g}, want {self.want:.9g}, {self.ratio:.3g} times the "
+            "bound"
         )
 
 
@@ -181,8 +195,11 @@ class Trial:
         return self.claim.table_dtype or ("float64" if self.dtype == "float64" else "float32")
 
     def positions(self, case: Case) -> Array:
-        """The positions of a case. Without 64-bit types fractions are rounded here already."""
-        p = case.position_array()
+        """The positions of a case, one for each axis where the spec has several.
+
+        Without 64-bit types fractions are rounded here already.
+        """
+        p = on_each_axis(case.position_array(), self.spec, self.claim)
         if p.dtype.kind == "f" and not self.namespace.wide:
             return p.astype(np.float32).astype(np.float64)
         return p
@@ -266,11 +283,14 @@ class Trial:
         return case if "h" in axes else replace(case, heads=1)
 
     def position_arguments(self, positions: Array, shape: tuple[int, ...]) -> tuple[Any, ...]:
-        """Positions (T,) or (B, T) in a form the implementation claims."""
+        """Positions (T,) or (B, T), with a leading axis or not, in a form that is claimed."""
         forms = self.claim.position_forms
-        if positions.ndim == 1 and "t" not in forms and "bt" in forms:
-            positions = np.broadcast_to(positions, (shape[0], positions.size))
-        if positions.ndim == 2 or "t" in forms:
+        rows = positions.ndim == (2 if self.spec.pair_axes is None else 3)
+        if not rows and "t" not in forms and "bt" in forms:
+            *axes, tokens = positions.shape
+            rows = True
+            positions = np.broadcast_to(positions[..., None, :], (*axes, shape[0], tokens))
+        if rows or "t" in forms:
             return (self.native_positions(positions),)
         start = int(positions[0]) if positions.size else 0
         return (start,) if "offset" in forms else ()
@@ -349,29 +369,9 @@ class Trial:
             got=float(got[channel]),
             want=float(want[channel]),
             ratio=float(ratio[row, token, head, pair]),
+            **followed(p[row, token, head], pair, self.spec),
         )
         raise CheckFailure(message, spot)
-
-    def map_at(self, position: int) -> Array:
-        """The (D, D) matrix the implementation multiplies by at a position, from unit vectors."""
-        d = self.spec.head_dim
-        unit = np.eye(d).astype(data_type(self.dtype))
-        axes, forms = self.claim.axes, self.claim.position_forms
-        if "t" in forms or "bt" in forms:
-            y = self.apply(unit[None, :, None, :], np.full(d, position))
-            return np.asarray(y[0, :, 0, :], dtype=np.float64).T
-        # Positions count from a start: the unit vectors go where a token can be repeated.
-        start = position if "offset" in forms else 0
-        tokens = position - start + 1
-        columns = []
-        if "b" in axes:
-            x = np.broadcast_to(unit[:, None, None, :], (d, tokens, 1, d))
-            columns = list(self.apply(x, np.arange(start, start + tokens))[:, -1, 0])
-        else:
-            for vector in unit:
-                x = np.broadcast_to(vector, (1, tokens, 1, d))
-                columns.append(self.apply(x, np.arange(start, start + tokens))[0, -1, 0])
-        return np.asarray(columns, dtype=np.float64).T
 
 
 @contextlib.contextmanager

@@ -420,7 +420,7 @@ def test_a_sixteenth_of_a_pair_still_decides():
     edge = 2.0**24 / 16
     allowed = np.array([edge, np.nextafter(edge, np.inf)])
     r = np.ones((1, 1, 1, 2))
-    judgement = compare(r, r, allowed, np.zeros((1, 1, 1)), "float32", got=r, want=r)
+    judgement = compare(r, r, allowed, np.zeros((1, 1, 1, 1)), "float32", got=r, want=r)
     assert judgement.decisive.ravel().tolist() == [True, False]
     assert judgement.ratio.ravel().tolist() == [16, 0]
 
@@ -591,7 +591,7 @@ def test_the_length_of_an_error_keeps_its_own_bound(dtype, wide):
         y = rotated(x, positions, by_power(5e5, rotary_dim), wide=wide)
         judgement = judge(y, x, positions, spec, dtype, profile)
         error = np.hypot(*np.split(np.float64(y) - judgement.want, 2, axis=-1))
-        u, p = unit_roundoff(dtype), positions[None, :, None]
+        u, p = unit_roundoff(dtype), positions[None, :, None, None]
         allowed = bound(profile, spec, p, dtype, judgement.r, norm=True)
         assert (error <= allowed * u * judgement.r)[judgement.decisive].all()
         assert (allowed >= judgement.bound).all()

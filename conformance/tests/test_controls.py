@@ -19,6 +19,8 @@ BASES = (1e4, 5e5, 1e6, 1e7)
 GRID = [(rotary_dim, base) for base in BASES for rotary_dim in WIDTHS]
 # Those that need a framework are run where it is there: frameworks/test_zoo_torch.py.
 NUMPY = [n for n, e in CONTROLS.items() if e.factory.claim.namespace == "numpy"]
+# Those with several position axes are made for these: test_axes_surface.py.
+ONE_AXIS = [n for n in NUMPY if CONTROLS[n].factory.spec.pair_axes is None]
 
 # Each computes in another way; the others differ in what they offer and claim.
 PLAIN = [name for name, each in CONTROLS.items() if each.factory.__module__.endswith(".controls")]
@@ -29,7 +31,7 @@ def told(report):
     return [(r.clause, r.failure.message, r.failure.case) for r in report.findings], report.doubts
 
 
-@pytest.mark.parametrize("name", NUMPY)
+@pytest.mark.parametrize("name", ONE_AXIS)
 def test_a_control_passes_over_many_seeds_at_awkward_widths_and_bases(name):
     """No check that draws inputs fails or lacks evidence on honest code.
 
@@ -66,7 +68,7 @@ def test_a_control_passes_as_it_comes(name):
     assert report.calls > report.inputs
 
 
-@pytest.mark.parametrize("name", NUMPY)
+@pytest.mark.parametrize("name", ONE_AXIS)
 def test_a_control_passes_with_part_of_the_head(name):
     """The channels that do not rotate, before and behind, change nothing."""
     spec = RopeSpec(96, layout="half", output_layout="interleaved", rotary_dim=48, rotary_start=32)

@@ -14,7 +14,6 @@ from rope_conformance.clauses.frequency import _WIDTHS
 from rope_conformance.implementation import Implementation
 from rope_conformance.inputs import (
     HOT_SPOTS,
-    SHAPES,
     Case,
     cases,
     data_type,
@@ -22,6 +21,7 @@ from rope_conformance.inputs import (
     positions_within,
 )
 from rope_conformance.registry import all_checks
+from rope_conformance.shapes import SHAPES
 from rope_conformance.trial import Trial
 from rope_conformance.wrong import CONTROLS
 from rope_ref import RopeSpec

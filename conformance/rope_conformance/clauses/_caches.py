@@ -10,8 +10,9 @@ from typing import Any
 
 from rope_conformance.implementation import TargetError, Unsupported
 from rope_conformance.inputs import Case
+from rope_conformance.rules import base_below, for_width
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
-from rope_ref import Given, PowerLaw, RopeSpec
+from rope_ref import Given, RopeSpec
 
 __all__ = ["begin", "offers", "trial_on"]
 
@@ -98,6 +99,7 @@ def _other_spec(spec: RopeSpec, on: str) -> RopeSpec | None:
         return replace(spec, frequencies=given) if plain else None
     if on == "narrow":
         width = spec.rotary_dim // 4 * 2
-        plain = isinstance(spec.frequencies, PowerLaw)
-        return replace(spec, rotary_dim=width) if plain and width else None
+        if base_below(spec.frequencies) is None or not width:
+            return None
+        return replace(spec, rotary_dim=width, frequencies=for_width(spec.frequencies, width))
     return spec

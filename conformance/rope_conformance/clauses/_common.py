@@ -19,10 +19,13 @@ from rope_conformance.inputs import (
     data_type,
     far_cases,
     fixed_cases,
+    free_positions,
     positions_within,
 )
+from rope_conformance.rules import base_below, with_base
+from rope_conformance.shapes import ROW, repeated, usual_shape
 from rope_conformance.trial import CheckFailure, Trial
-from rope_ref import PowerLaw, RopeSpec, pair_channels
+from rope_ref import RopeSpec, pair_channels
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -47,9 +50,8 @@ def numeric_fixed(trial: Trial) -> list[Case]:
 def far_fixed(trial: Trial) -> list[Case]:
     """The fixed inputs, and those with many tokens, rows and heads."""
     square, far = _square_cases(trial), far_cases(trial.claim)
-    if trial.namespace.fixed_shapes:  # each new shape is a compilation: many rows and heads at once
-        many = [replace(c, heads=11) for c in far if (c.batch, c.tokens) == (33, 2)]
-        square, far = square[:1], [*many, *far[-1:]]
+    if trial.namespace.fixed_shapes:  # each new shape is a compilation
+        square = square[:1]
     far = [*square, *far]
     return list(dict.fromkeys([*numeric_fixed(trial), *(trial.cut(case) for case in far)]))
 
@@ -95,11 +97,22 @@ def all_positions(trial: Trial, *, limit: int) -> list[int]:
 def standard_case(trial: Trial, positions: Iterable[float]) -> Case:
     """One row of tokens at the given positions, or as near as the claimed forms come."""
     chosen = tuple(positions)
+    if trial.namespace.fixed_shapes and free_positions(trial.claim):
+        return _in_few_shapes(trial, chosen)
     if trial.claim.position_forms != ("none",):
         return Case(1, len(chosen), 1, chosen)
     tokens = min(64, trial.claim.position_range[1] + 1)
     heads = -(-_SAMPLES // (tokens * max(trial.spec.rotary_dim // 2, 1)))
     return trial.cut(Case(1, tokens, heads, range(tokens)))
+
+
+def _in_few_shapes(trial: Trial, positions: tuple[float, ...]) -> Case:
+    """The same positions, some of them again, in as many tokens as other inputs have."""
+    batch, tokens, heads = usual_shape(trial.claim)
+    if len(positions) > tokens:
+        batch, tokens, heads = 2, ROW, 1
+    again = repeated(positions, tokens)
+    return trial.cut(Case(batch, len(again), heads, again))
 
 
 def angles_probe(trial: Trial, case: Case) -> Array:
@@ -113,9 +126,16 @@ def factory_only(trial: Trial) -> str | None:
     """Opens a clause for targets that can be made for another spec."""
     if not trial.implementation.is_factory:
         return "a plain callable is judged for one spec; a factory is made for several"
-    if not isinstance(trial.spec.frequencies, PowerLaw):
+    if base_below(trial.spec.frequencies) is None:
         return "given frequencies fix the width"
     return None
+
+
+def other_widths(trial: Trial) -> str | None:
+    """Opens a clause for targets that can be made for another width."""
+    if trial.spec.pair_axes is not None:
+        return "pair_axes, one axis for each pair, fix the width"
+    return factory_only(trial)
 
 
 def other_specs(trial: Trial) -> list[RopeSpec]:
@@ -123,16 +143,19 @@ def other_specs(trial: Trial) -> list[RopeSpec]:
     own = trial.spec
     if factory_only(trial) is not None:
         return [own]
-    assert isinstance(own.frequencies, PowerLaw)
+    base = base_below(own.frequencies)
+    assert base is not None
     bases = [
-        replace(own, frequencies=PowerLaw(base)) for base in (own.frequencies.base * 50, 10**7)
+        replace(own, frequencies=with_base(own.frequencies, each)) for each in (base * 50, 10**7)
     ]
-    return [own, *bases, *(at_width(own, *widths) for widths in ((96, 96), (80, 20)))]
+    widths = ((96, 96), (80, 20)) if other_widths(trial) is None else ()
+    return [own, *bases, *(at_width(own, *each) for each in widths)]
 
 
 def fault_at(trial: Trial, spec: RopeSpec) -> Fault | None:
     """The class of what is wrong at one of `other_specs` only, if its difference says it."""
-    return "config" if spec.frequencies != trial.spec.frequencies else None
+    own = base_below(trial.spec.frequencies)
+    return "config" if base_below(spec.frequencies) != own else None
 
 
 @contextlib.contextmanager

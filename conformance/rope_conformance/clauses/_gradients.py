@@ -85,7 +85,7 @@ def _suspects(spec: RopeSpec, positions: Array) -> Iterator[tuple[str, RopeSpec,
     layout: Layout = "half" if spec.layout == "interleaved" else "interleaved"
     other = replace(back, layout=layout, output_layout=layout)
     yield f"its pairs are {layout}", other, 1, positions
-    tokens = np.arange(positions.shape[-1])
+    tokens = np.arange(positions.shape[-1]) + 0 * positions
     yield "it stands at the positions 0, 1, 2, ... whatever positions are given", back, 1, tokens
     yield "it is not rotated at all", back, 1, 0 * tokens
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from rope_conformance.accuracy import Judgement, judge
 from rope_conformance.clauses._common import pairs
 from rope_conformance.faults import Fault
 from rope_conformance.inputs import data_type
+from rope_conformance.rules import has_length
 from rope_conformance.trial import Trial
 
 __all__ = ["Instead", "instead"]
@@ -47,6 +48,9 @@ def instead(trial: Trial, x: Array, y: Array, position: int) -> Instead:
     got = pairs(trial, y, output=True)
     if not got.any():
         return Instead("comes out as zeros", fault="cache")
+    if _of_another_length(trial, x, y, position):
+        words = "is turned by the frequencies that belong to a text of another length"
+        return Instead(words, position, "cache")
     for other in _likely(position):
         if _stands_at(trial, x, y, other):
             words = f"comes out as at position {other}, not {position}"
@@ -62,6 +66,21 @@ def instead(trial: Trial, x: Array, y: Array, position: int) -> Instead:
         words = "is turned by phases that are off by less than 1 %, as if something was rounded"
         return Instead(words, fault="angle-precision")
     return Instead("comes out wrong")
+
+
+def _of_another_length(trial: Trial, x: Array, y: Array, position: int) -> bool:
+    """Whether a rule that goes by the length of the text was asked for another length."""
+    rule = trial.spec.frequencies
+    if not has_length(rule) or not position:
+        return False
+    trained = rule.original_length  # type: ignore[attr-defined]
+    for length in (trained, 2 * trained):
+        spec = replace(trial.spec, frequencies=rule.at(length))  # type: ignore[attr-defined]
+        where = np.array([position])
+        got = judge(y[None, None], x[None, None], where, spec, trial.dtype, trial.profile)
+        if got.decisive.any() and (got.ratio <= _ROUNDINGS).all():
+            return True
+    return False
 
 
 def _nearly_there(trial: Trial, got: Array, want: Array, position: int) -> bool:

@@ -82,7 +82,7 @@ def _overwritten(trial: Trial, x: Array, y: Array, positions: Array) -> tuple[st
     cos, sin = (table[..., None, :] for table in cos_sin(positions, trial.spec))
     (u, v), (first, second) = pairs(trial, x), pairs(trial, y, output=True)
     r, dtype = pair_norm(x, trial.spec), trial.dtype
-    error = bound(trial.profile, trial.spec, per_token(positions), dtype, r) * r
+    error = bound(trial.profile, trial.spec, per_token(positions, trial.spec), dtype, r) * r
     near = 4 * unit_roundoff(dtype) * np.where(r == 0, 0.0, error)
     for name, wrong in (
         ("second", [u * cos - v * sin, first * sin + v * cos]),

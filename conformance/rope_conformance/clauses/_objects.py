@@ -134,7 +134,7 @@ def agree(
 
     Where neither gives a number they do agree; that it is wrong is said by others.
     """
-    x, p = trial.x(case), per_token(trial.positions(case))
+    x, p = trial.x(case), per_token(trial.positions(case), trial.spec)
     r = pair_norm(x, trial.spec)
     allowed = 2 * bound(trial.profile, trial.spec, p, trial.dtype, r)
     one, other = pairs(trial, got, output=True), pairs(trial, want, output=True)

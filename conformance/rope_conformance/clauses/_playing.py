@@ -10,9 +10,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy import Judgement, bound, judge, pair_norm
+from rope_conformance.accuracy import Judgement
 from rope_conformance.clauses._caches import begin, trial_on
 from rope_conformance.clauses._hints import instead
+from rope_conformance.clauses._judging import judged_by_tables
+from rope_conformance.clauses._lengths import (
+    FACTS,
+    Reading,
+    Served,
+    follows_length,
+    of_spec,
+    other_length,
+    readings,
+)
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.faults import Fault
 from rope_conformance.inputs import Case, data_type
@@ -24,8 +34,6 @@ __all__ = ["play"]
 
 Array = npt.NDArray[Any]
 
-# Second-order terms: what is rotated again is itself off by its bound.
-_SECOND_ORDER = 1 + 2**-5
 # Of longer results some tokens are looked at: the ends, and where tables end.
 _LOOK_AT_ALL = 1200
 
@@ -40,7 +48,7 @@ _FACTS = {
 def play(trial: Trial, session: Session) -> None:
     """Make the calls of a session, judge each result, and keep the evidence."""
     made = trial_on(trial, session.on)
-    if made is None:
+    if made is None or (made is trial and follows_length(trial)):  # it has served we know not what
         return
     player = _Player(made, session)
     try:
@@ -49,8 +57,9 @@ def play(trial: Trial, session: Session) -> None:
     finally:
         if made is not trial:
             trial.absorb(made)
-    if player.evicted and len(player.conventions) == 1:
-        trial.facts["when cached tokens go"] = _FACTS[player.conventions[0]]
+    for what, words in player.facts().items():
+        if trial.facts.setdefault(what, words) != words:
+            raise CheckFailure(f"{what}: {words}; but in another session: {trial.facts[what]}")
 
 
 @dataclass
@@ -59,6 +68,7 @@ class _Request:
 
     target: Any
     places: dict[Convention, Places]
+    tables: dict[Reading, Array]
     x: list[Array] = field(default_factory=list)
     calls: list[tuple[str, int, Array]] = field(default_factory=list)
     last: tuple[Any, Array] | None = None
@@ -73,14 +83,17 @@ class _Player:
     """A session under way.
 
     Until something is evicted there is one place for each token; afterwards there are two
-    conventions, and whichever does not fit an output is dropped, for good.
+    conventions. Where frequencies depend on the length there are several readings of that.
+    Whatever does not fit an output is dropped, for good.
     """
 
     def __init__(self, trial: Trial, session: Session) -> None:
         self.trial = trial
         self.session = session
         self.rng = np.random.default_rng(session.seed)
-        self.conventions: tuple[Convention, ...] = CONVENTIONS
+        self.readings = readings(trial)
+        self.served = Served(trial.spec)
+        self.scaled = follows_length(trial)
         self.evicted = False
         self.requests: dict[int, _Request] = {}
         self.number = 0
@@ -98,7 +111,8 @@ class _Player:
         if self.number not in self.requests:
             rows = self.session.batch
             places = {name: Places(rows, name) for name in CONVENTIONS}
-            self.requests[self.number] = _Request(begin(self.trial), places)
+            tables = dict.fromkeys(self.readings, np.zeros((rows, 0), dtype=np.int64))
+            self.requests[self.number] = _Request(begin(self.trial), places, tables)
         return self.requests[self.number]
 
     def use(self, number: int) -> None:
@@ -151,6 +165,8 @@ class _Player:
         request.x = [kept]
         for places in request.places.values():
             places.evict(start, stop)
+        for reading, tables in request.tables.items():
+            request.tables[reading] = np.delete(tables, np.s_[start:stop], axis=1)
         request.changed = f" after evict({start}, {stop})"
         self.evicted = True
 
@@ -215,8 +231,18 @@ class _Player:
         request = self.request
         before = request.tokens
         request.x.append(x)
-        for places in request.places.values():
-            positions = places.grow(x.shape[1], lengths)
+        real = _real(x, lengths)
+        grown = {name: p.grow(x.shape[1], lengths) for name, p in request.places.items()}
+        calls = {
+            (r.convention, r.length_rule): self.served.call(
+                r, grown[r.convention], real, each=method == "step"
+            )
+            for r in dict.fromkeys(replace(r, cached_keys="kept") for r in self.readings)
+        }
+        for r in self.readings:
+            new = calls[r.convention, r.length_rule]
+            request.tables[r] = np.concatenate([request.tables[r], new], axis=1)
+        positions = grown["closed"]
         what = f"{what} after {before} tokens"
         self._demand(what, x, y, lengths, slice(before, None), method)
         for first in positions.T if method == "step" else positions.T[:1]:
@@ -233,58 +259,44 @@ class _Player:
     ) -> None:
         """Judge tokens that stand in some slots; under two conventions one must fit."""
         tokens = _looked_at(x.shape[1])
-        real = tokens < np.array(lengths or (x.shape[1],) * x.shape[0])[:, None]
+        real = _real(x, lengths)[:, tokens]
         x, y = x[:, tokens], y[:, tokens]
         what += self.request.changed
         self._demand_untouched(what, x, y, real)
-        verdicts: list[tuple[Convention, Judgement]] = []
-        for convention in self.conventions if self.evicted else CONVENTIONS[:1]:
-            places = self.request.places[convention]
+        verdicts: list[tuple[list[Reading], Judgement]] = []
+        for alike in self._told_apart(slots, method):
+            places, tables = self._stand(alike[0], slots, method)
             turns = [turn[:, slots][:, tokens] for turn in places.turns]
             positions = places.slots[:, slots][:, tokens]
-            verdicts.append((convention, self._judged(x, y, positions, turns, real)))
-        fitting = tuple(c for c, judgement in verdicts if (judgement.ratio <= 1).all())
-        first = fitting[0] if fitting else verdicts[0][0]
-        judgement = dict(verdicts)[first]
+            judged = judged_by_tables(
+                self.trial, self.served, x, y, positions, tables[:, tokens], turns, real
+            )
+            verdicts.append((alike, judged))
+        fitting = [v for v in verdicts if (v[1].ratio <= 1).all()]
+        alike, judgement = (fitting or verdicts)[0]
         self.trial.count(judgement)
-        if len(self.request.places[first].turns) == 1:  # profiles are of one rotation
+        # Profiles are of one rotation, by one table.
+        if len(self.request.places[alike[0].convention].turns) == 1 and not self.scaled:
             self.trial.meter.add(judgement, self.trial.spec)
         if not fitting:
-            self._fail(what, x, y, tokens, dict(verdicts), method)
-        if self.evicted:
-            self.conventions = fitting
+            self._fail(what, x, y, tokens, verdicts, slots, method)
+        self.readings = tuple(reading for alike, _ in fitting for reading in alike)
 
-    def _judged(
-        self, x: Array, y: Array, positions: Array, turns: list[Array], real: Array
-    ) -> Judgement:
-        """The judgement of tokens at positions; what is no token is right."""
-        trial = self.trial
-        judgement = judge(y, x, positions, trial.spec, trial.dtype, trial.profile)
-        again = np.asarray(np.isfinite([0 * positions + np.nan, *turns[1:]]).any(axis=0))
-        if again.any():
-            judgement = self._loosened(judgement, x, turns, again)
-        padding = ~real[..., None, None]
-        return replace(
-            judgement,
-            error=np.where(padding, 0, judgement.error),
-            residual=np.where(padding, 0, judgement.residual),
-            bound=np.where(padding, np.inf, judgement.bound),
-        )
+    def _stand(self, reading: Reading, slots: slice, method: str) -> tuple[Places, Array]:
+        """Where tokens are, and numbers of the specs they are rotated by, in one reading."""
+        tables = self.request.tables[reading]
+        if not method and reading.cached_keys == "renewed":
+            tables = np.broadcast_to(tables[:, -1:], tables.shape)
+        return self.request.places[reading.convention], tables[:, slots]
 
-    def _loosened(
-        self, judgement: Judgement, x: Array, turns: list[Array], again: Array
-    ) -> Judgement:
-        """A judgement of tokens rotated several times: the bounds of the rotations add up."""
-        trial = self.trial
-        # Turned back in between, a pair is as long as at first: then more of it is lost.
-        r = pair_norm(x, trial.spec) * min(1.0, 1 / float(trial.spec.frequencies.amplitude))
-        total = np.zeros_like(r)
-        for turn in turns:
-            done = np.isfinite(turn)[..., None]
-            p = np.where(done, turn[..., None], 0)
-            own = bound(trial.profile, trial.spec, p, trial.dtype, r, norm=True)
-            total = total + np.where(done[..., None], _SECOND_ORDER * own, 0)
-        return replace(judgement, bound=np.where(again[..., None, None], total, judgement.bound))
+    def _told_apart(self, slots: slice, method: str) -> list[list[Reading]]:
+        """The readings, together where nothing tells them apart."""
+        groups: dict[Any, list[Reading]] = {}
+        for reading in self.readings:
+            convention = reading.convention if self.evicted else None
+            tables = self._stand(reading, slots, method)[1]
+            groups.setdefault((convention, tables.tobytes()), []).append(reading)
+        return list(groups.values())
 
     def _demand_untouched(self, what: str, x: Array, y: Array, real: Array) -> None:
         """Channels that do not rotate are as they were."""
@@ -304,32 +316,44 @@ class _Player:
         x: Array,
         y: Array,
         tokens: Array,
-        verdicts: dict[Convention, Judgement],
+        verdicts: list[tuple[list[Reading], Judgement]],
+        slots: slice,
         method: str,
     ) -> None:
         """Say what came out instead. `tokens` are the numbers of those in x and y."""
         found: list[CheckFailure] = []
-        for convention, judgement in verdicts.items():
+        conventions = {alike[0].convention for alike, _ in verdicts} if self.evicted else set()
+        for alike, judgement in verdicts:
             try:
                 self.trial.demand(judgement, what)
             except CheckFailure as failure:
                 spot = failure.spot
                 assert spot is not None
                 place = np.s_[spot.row, spot.token]
+                number = self._stand(alike[0], slots, method)[1][:, tokens][place]
                 spot = replace(spot, token=int(tokens[spot.token]))
-                words, fault = self._instead(x[place], y[place], spot, method, x.shape[1])
-                if len(verdicts) > 1:
-                    words += f", if {_IF[convention]}; the other convention does not fit either"
+                words, fault = self._instead(
+                    x[place], y[place], spot, method, x.shape[1], int(number)
+                )
+                if len(conventions) > 1:
+                    words += f", if {_IF[alike[0].convention]}; "
+                    words += "the other convention does not fit either"
                 elif self.evicted:
-                    words += f" ({_IF[convention]}, as was seen before)"
+                    words += f" ({_IF[alike[0].convention]}, as was seen before)"
                 found.append(CheckFailure(f"{what} {words}", spot, fault=fault))
         raise next((failure for failure in found if "wrong," not in str(failure)), found[0])
 
     def _instead(
-        self, x: Array, y: Array, spot: Spot, method: str, tokens: int
+        self, x: Array, y: Array, spot: Spot, method: str, tokens: int, number: int
     ) -> tuple[str, Fault | None]:
         """In words what became of the first bad token, and its class: a hint, no verdict."""
-        found = instead(self.trial, x, y, int(spot.position))
+        if self.scaled:
+            call = tokens if method == "prefill" else 1
+            position = int(spot.position)
+            other = other_length(self.trial, self.served, number, x, y, position, call)
+            if other is not None:
+                return other[0], other[1] if method else "cache"
+        found = instead(of_spec(self.trial, self.served.specs[number]), x, y, int(spot.position))
         if found.fault == "cache" and spot.row > 0 and tokens == 1:
             return found.words, "kernel-shape"
         if found.position is None or found.fault is not None:
@@ -342,6 +366,26 @@ class _Player:
         if method == "step" and spot.token and found.position == int(spot.position) - 1:
             return f"{found.words}, like the step before", "cache"
         return found.words, None
+
+    def facts(self) -> dict[str, str]:
+        """What no claim has said and only one reading has explained."""
+        found = {}
+        if self.evicted and len({r.convention for r in self.readings}) == 1:
+            found["when cached tokens go"] = _FACTS[self.readings[0].convention]
+        if self.scaled:
+            rules, claim = {r.length_rule for r in self.readings}, self.trial.claim
+            if len(rules) == 1 and claim.length_rule is None:
+                found["which length sets the frequencies"] = FACTS[str(rules.pop())]
+            keys = {r.cached_keys for r in self.readings}
+            if len(keys) == 1 and claim.cached_keys is None:
+                found["when the frequencies change, cached keys"] = FACTS[keys.pop()]
+        return found
+
+
+def _real(x: Array, lengths: tuple[int, ...] | None) -> Array:
+    """Which tokens (B, T) are no padding."""
+    tokens = np.arange(x.shape[1])
+    return np.asarray(tokens < np.array(lengths or (x.shape[1],) * x.shape[0])[:, None])
 
 
 def _looked_at(tokens: int) -> Array:

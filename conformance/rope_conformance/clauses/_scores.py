@@ -14,6 +14,7 @@ from rope_conformance.accuracy import DECISIVE, bound, pair_norm, per_token, tin
 from rope_conformance.clauses._layer import placed
 from rope_conformance.faults import Fault
 from rope_conformance.inputs import Case, QueriesKeys
+from rope_conformance.places import place_in_words
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
 from rope_ref import attention_logits, pair_channels
 
@@ -178,7 +179,8 @@ def _gamma(n: int, u: float) -> float:
 def _lengths(trial: Trial, x: Array, positions: Array) -> tuple[Array, Array]:
     """The length of each pair, and how far it may be off: (B, H, T, R/2)."""
     r = pair_norm(x, trial.spec)
-    residual = bound(trial.profile, trial.spec, per_token(positions), trial.dtype, r, norm=True)
+    p = per_token(positions, trial.spec)
+    residual = bound(trial.profile, trial.spec, p, trial.dtype, r, norm=True)
     with np.errstate(invalid="ignore"):
         e = np.where(r == 0, 0.0, residual * r * unit_roundoff(trial.dtype))
     return r.transpose(0, 2, 1, 3), e.transpose(0, 2, 1, 3)
@@ -214,11 +216,11 @@ def demand_scores(
     (got, want), (limit, _) = pair, limits
     b, h, i, j = (int(n) for n in np.argwhere(bad)[0])
     m, n = (
-        float(p[b, t] if p.ndim == 2 else p[t])
+        place_in_words(p, trial.spec, b, t)
         for p, t in ((what.q_positions, i), (what.k_positions, j))
     )
     raise CheckFailure(
-        f"{message}: row {b}, head {h}, query {i} at position {m:g}, key {j} at position {n:g}: "
+        f"{message}: row {b}, head {h}, query {i} at position {m}, key {j} at position {n}: "
         f"got {got[b, h, i, j]:.9g}, want {want[b, h, i, j]:.9g}, "
         f"{abs(got[b, h, i, j] - want[b, h, i, j]) / limit[b, h, i, j]:.3g} times what is allowed"
     )
@@ -286,8 +288,8 @@ def new_object(trial: Trial) -> Trial | None:
 def _suspects(what: Given) -> Iterator[tuple[str, Fault, Given]]:
     """What may have been done instead, and whose fault that is."""
     p_q, p_k = what.q_positions, what.k_positions
-    queries, keys = (np.arange(p.shape[-1]) for p in (p_q, p_k))
-    ends = keys.size - queries.size
+    queries, keys = (np.arange(p.shape[-1]) + 0 * p for p in (p_q, p_k))
+    ends = keys.shape[-1] - queries.shape[-1]
     for words, changed in (
         ("q_positions are not used: queries stand at 0, 1, 2, ...", {"q_positions": queries}),
         ("k_positions are not used: keys stand at 0, 1, 2, ...", {"k_positions": keys}),

@@ -11,6 +11,7 @@ from rope_conformance.trial import Trial
 
 __all__ = [
     "evictions",
+    "fixed",
     "in_chunks",
     "interleaved_sessions",
     "looked_into",
@@ -24,7 +25,7 @@ __all__ = [
 _Script = tuple[int, int, tuple[tuple[Any, ...], ...]]
 
 
-def _fixed(*scripts: _Script, others: int = 0, used: int = 0) -> Callable[[Trial], list[Session]]:
+def fixed(*scripts: _Script, others: int = 0, used: int = 0) -> Callable[[Trial], list[Session]]:
     """Sessions cut down to the claimed axes; the first few also on objects of other specs.
 
     `others`: how many are also tried with an amplitude and with half the channels; `used`:
@@ -46,7 +47,7 @@ def _fixed(*scripts: _Script, others: int = 0, used: int = 0) -> Callable[[Trial
     return sessions_of
 
 
-prompts = _fixed(
+prompts = fixed(
     (2, 3, (("prefill", 5), ("step", 3))),
     (3, 2, (("prefill", 1), ("step", 5))),
     (4, 4, (("prefill", 4), ("step", 4))),
@@ -59,7 +60,7 @@ prompts = _fixed(
     used=2,
 )
 
-in_chunks = _fixed(
+in_chunks = fixed(
     (1, 2, (("prefill", 1), ("prefill", 11), ("step", 2))),
     (1, 2, (("prefill", 11), ("prefill", 1), ("step", 2))),
     (2, 3, (("prefill", 4), ("prefill", 4), ("prefill", 4), ("step", 2))),
@@ -68,7 +69,7 @@ in_chunks = _fixed(
     (1, 1, (("prefill", 100), ("prefill", 100), ("step", 2))),
 )
 
-one_after_another = _fixed(
+one_after_another = fixed(
     (2, 2, (("prefill", 5), ("step", 2), ("start",), ("prefill", 5), ("step", 2))),
     (1, 3, (("prefill", 33), ("step", 2), ("start",), ("prefill", 3), ("step", 3))),
     (1, 3, (("prefill", 3), ("step", 1), ("start",), ("prefill", 33), ("step", 3))),
@@ -81,7 +82,7 @@ one_after_another = _fixed(
     used=2,
 )
 
-ragged = _fixed(
+ragged = fixed(
     (3, 2, (("prefill", 5, (5, 2, 4)), ("step", 3))),
     (2, 3, (("prefill", 6, (1, 6)), ("step", 2))),
     (4, 1, (("prefill", 4, (4, 3, 2, 1)), ("step", 4))),
@@ -92,7 +93,7 @@ ragged = _fixed(
     (2, 1, (("prefill", 200, (7, 200)), ("step", 2))),
 )
 
-looked_into = _fixed(
+looked_into = fixed(
     (2, 3, (("prefill", 5), ("step", 3), ("keys",), ("step", 1), ("keys",))),
     (1, 2, (("prefill", 1), ("keys",), ("prefill", 7), ("keys",), ("step", 2), ("keys",))),
     (3, 1, (("prefill", 3), ("keys",), ("start",), ("prefill", 4), ("step", 1), ("keys",))),
@@ -120,7 +121,7 @@ def past_tables(trial: Trial) -> list[Session]:
     if "shift" in offers(trial):
         far = (100_000, 500_000)
         scripts += [(1, 2, (("prefill", 6), ("shift", delta), ("step", 6))) for delta in far]
-    return _fixed(*scripts)(trial)
+    return fixed(*scripts)(trial)
 
 
 def evictions(trial: Trial) -> list[Session]:
@@ -128,7 +129,7 @@ def evictions(trial: Trial) -> list[Session]:
     look: tuple[tuple[Any, ...], ...] = (("keys",),) if "keys" in offers(trial) else ()
     step = (("step", 1), *look)
     slide = (("evict", 1, 2), ("step", 1))
-    return _fixed(
+    return fixed(
         (2, 3, (("prefill", 8), ("evict", 2, 5), *look, ("step", 2), *look)),
         (1, 2, (("prefill", 9), ("evict", 0, 3), *step, ("step", 1))),
         (1, 4, (("prefill", 6), ("evict", 0, 5), *look, *step)),
@@ -164,7 +165,7 @@ def shifts(trial: Trial) -> list[Session]:
         scripts.append((2, 2, (("prefill", 4, (2, 4)), ("shift", 5), ("step", 2))))
     if "evict" in offered:
         scripts.append((1, 2, (("prefill", 8), ("evict", 2, 4), ("shift", 6), *step)))
-    return _fixed(*scripts, others=2)(trial)
+    return fixed(*scripts, others=2)(trial)
 
 
 def interleaved_sessions(trial: Trial) -> list[Session]:
@@ -186,4 +187,4 @@ def interleaved_sessions(trial: Trial) -> list[Session]:
             (1, 2, (("prefill", 6), other, ("prefill", 6), change, back, *look, ("step", 2), *look,
                     other, *look, ("step", 2)))
         )  # fmt: skip
-    return _fixed(*scripts, used=1)(trial)
+    return fixed(*scripts, used=1)(trial)

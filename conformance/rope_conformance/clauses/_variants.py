@@ -12,8 +12,9 @@ from rope_conformance.accuracy import judge
 from rope_conformance.clauses._common import numeric_fixed
 from rope_conformance.exchange import NamespaceError
 from rope_conformance.implementation import TargetError, Unsupported
+from rope_conformance.rules import base_below, for_width
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
-from rope_ref import Given, PowerLaw, RopeSpec
+from rope_ref import Given, RopeSpec
 
 OTHER_AMPLITUDE = 1.25  # exact in every type, and so is its square
 
@@ -30,9 +31,11 @@ def half_rotated(trial: Trial) -> Trial | str:
     """With channels that do not rotate."""
     spec = trial.spec
     if spec.rotary_dim == spec.head_dim:
-        if spec.head_dim < 4 or not isinstance(spec.frequencies, PowerLaw):
+        fixed = base_below(spec.frequencies) is None or spec.pair_axes is not None
+        if spec.head_dim < 4 or fixed:
             return "every channel rotates"
-        spec = replace(spec, rotary_dim=spec.head_dim // 4 * 2)
+        width = spec.head_dim // 4 * 2
+        spec = replace(spec, rotary_dim=width, frequencies=for_width(spec.frequencies, width))
     return _made(trial, spec, "with channels that do not rotate")
 
 

@@ -42,6 +42,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rope_conformance.clauses._caches import offers
+from rope_conformance.clauses._lengths import follows_length
 from rope_conformance.clauses._playing import play
 from rope_conformance.clauses._scripts import (
     evictions,
@@ -66,6 +67,8 @@ _ROOM = 40  # positions that the shortest sessions of every kind find place in
 
 def _room(trial: Trial) -> str | None:
     low, high = trial.claim.position_range
+    if follows_length(trial) and not trial.implementation.is_factory:
+        return "its frequencies follow from what it has served; a factory is judged, made anew"
     return None if low <= 0 and high >= _ROOM else f"needs positions from 0 to {_ROOM}"
 
 
@@ -125,6 +128,7 @@ LONG = Clause(
     surface="decode",
     opened_by=lambda trial: (
         _room(trial)
+        or ("the frequencies change with the length" if follows_length(trial) else None)
         or (None if trial.claim.position_range[1] >= 66 else "needs positions to 66 at least")
     ),
 )
@@ -272,7 +276,12 @@ def long(trial: Trial, session: Session) -> None:
 
 @KEYS.check(
     fixed=looked_into,
-    kills=["decode_keys_not_rotated", "decode_keys_lack_newest", "decode_keys_of_former_request"],
+    kills=[
+        "decode_keys_not_rotated",
+        "decode_keys_lack_newest",
+        "decode_keys_of_former_request",
+        "longrope_cached_keys_stay_short",
+    ],
     minimum=50,
     numeric=True,
 )

@@ -15,15 +15,18 @@ from rope_conformance.clauses._common import (
     numeric_cases,
     oracle,
     other_specs,
+    other_widths,
     standard_case,
 )
+from rope_conformance.clauses._rows import row_cases
 from rope_conformance.clauses.passthrough import demand_untouched
 from rope_conformance.faults import Fault
 from rope_conformance.inputs import Case, at_width, cases, positions_within
 from rope_conformance.registry import EITHER, Clause
+from rope_conformance.rules import base_below, with_base
 from rope_conformance.shape_causes import APART, is_right
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
-from rope_ref import PowerLaw, RopeSpec
+from rope_ref import RopeSpec
 
 LADDER = Clause(
     id="frequency.ladder",
@@ -86,7 +89,7 @@ WIDTHS = Clause(
     reference="rope_ref.spec:RopeSpec",
     fault="kernel-shape",
     surface=EITHER,
-    opened_by=factory_only,
+    opened_by=other_widths,
 )
 
 BASES = Clause(
@@ -113,6 +116,9 @@ THETA = Clause(
     kills=[
         "base_wrong",
         "base_off",
+        "one_ladder_through_all_axes",
+        "one_denominator_for_all_widths",
+        "own_halves_in_each_block",
         "exponent_over_head_dim",
         "frequencies_bfloat16",
         "base_always_10000",
@@ -191,6 +197,7 @@ def ladder(trial: Trial, case: Case) -> None:
         "rotates_in_tf32",
         "phases_of_float32_called_exact",
         "float64_data_float32_phases",
+        "yarn_stops_at_the_trained_length",
     ],
     minimum=50,
     numeric=True,
@@ -217,7 +224,7 @@ def negative(trial: Trial, case: Case) -> None:
 @REAL.check(
     fixed=lambda trial: [standard_case(trial, [0.5, 1.25, 2.0, 100.75, 1000.1])],
     generated=lambda trial: cases(trial.claim, real=True).map(trial.cut),
-    kills=["truncates_positions", "rounds_positions"],
+    kills=["truncates_positions", "rounds_positions", "coordinates_cut_to_integers"],
     minimum=50,
     numeric=True,
 )
@@ -226,29 +233,8 @@ def real(trial: Trial, case: Case) -> None:
     oracle(trial, case, "the output at a fractional position is wrong")
 
 
-def _near_and_far(trial: Trial) -> Case:
-    """A row where the range begins and one where it ends: neither decides for the other."""
-    low, high = trial.claim.position_range
-    near, far = (tuple(range(start, start + 3)) for start in (max(low, 0), high - 2))
-    return Case(2, 3, 2, (near, far))
-
-
-def _many_rows(trial: Trial) -> Case:
-    """Two rows of 67 positions each, in no order, all over the claimed range."""
-    low, high = trial.claim.position_range
-    table = np.random.default_rng(0).integers(low, high, (2, 67), endpoint=True)
-    return Case(2, 67, 1, tuple(map(tuple, table.tolist())))
-
-
 @ROWS.check(
-    fixed=lambda trial: [
-        trial.cut(Case(2, 5, 3, ((0, 1, 2, 3, 4), (7, 8, 9, 10, 11)))),
-        trial.cut(Case(4, 4, 2, ((0, 1, 2, 3), (3, 2, 1, 0), (5, 6, 7, 8), (0, 0, 0, 0)))),
-        trial.cut(Case(3, 1, 2, ((4,), (0,), (9,)))),
-        trial.cut(Case(3, 3, 3, ((0, 1, 2), (10, 11, 12), (20, 21, 22)))),
-        trial.cut(_near_and_far(trial)),
-        trial.cut(_many_rows(trial)),
-    ],
+    fixed=row_cases,
     generated=lambda trial: cases(trial.claim, rows=True).map(trial.cut),
     kills=["batch_row_zero", "one_far_row_moves_all"],
     minimum=50,
@@ -304,8 +290,9 @@ def widths(trial: Trial, case: Case) -> None:
     except CheckFailure as failure:
         # The formula is right at the width it was made for: then it is not the formula.
         if failure.fault is None and is_right(trial, APART):
-            assert isinstance(spec.frequencies, PowerLaw)
-            new_base = replace(spec, frequencies=PowerLaw(spec.frequencies.base * 3))
+            base = base_below(spec.frequencies)
+            assert base is not None
+            new_base = replace(spec, frequencies=with_base(spec.frequencies, base * 3))
             failure.fault = "cache" if _right_at(trial, new_base, case) else "kernel-shape"
         raise
 
@@ -324,16 +311,18 @@ def widths(trial: Trial, case: Case) -> None:
 )
 def bases(trial: Trial, case: Case) -> None:
     """Make it at another base, then at its own, then at others, and judge each."""
-    own = trial.spec.frequencies
-    assert isinstance(own, PowerLaw)
-    for base in (own.base * 50, own.base, own.base * 2, *_BASES):
-        spec = replace(trial.spec, frequencies=PowerLaw(base))
+    own = base_below(trial.spec.frequencies)
+    assert own is not None
+    for base in (own * 50, own, own * 2, *_BASES):
+        spec = replace(trial.spec, frequencies=with_base(trial.spec.frequencies, base))
         try:
             _other(trial, spec, case, f"wrong at base {float(base):g}, made after other bases")
         except CheckFailure as failure:
             if failure.fault is None:
-                new_width = replace(at_width(trial.spec, *_NEW_WIDTH), frequencies=PowerLaw(base))
-                failure.fault = "cache" if _right_at(trial, new_width, case) else "config"
+                kept = other_widths(trial) is None and _right_at(
+                    trial, at_width(spec, *_NEW_WIDTH), case
+                )
+                failure.fault = "cache" if kept else "config"
             raise
 
 

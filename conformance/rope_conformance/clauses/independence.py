@@ -12,6 +12,7 @@ from rope_conformance.clauses._common import numeric_fixed, pairs
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs import Case, free_positions
 from rope_conformance.registry import EITHER, Clause
+from rope_conformance.shapes import usual_shape
 from rope_conformance.trial import CheckFailure, Trial
 
 _AXES = {"row": 0, "token": 1, "head": 2}
@@ -164,23 +165,24 @@ def nan(trial: Trial, case: Case) -> None:
     numeric=True,
 )
 def chunks(trial: Trial, case: Case) -> None:
-    """Rotate whole, and cut in two before token `parameter`."""
+    """Rotate whole, and cut in two before token `parameter`; or before each, if that is 0."""
     x, positions = trial.x(case), trial.positions(case)
     whole = np.asarray(trial.apply(x, positions), np.float64)
     cut = case.parameter
-    pieces = [
-        np.asarray(trial.apply(x[:, part].copy(), positions[..., part].copy()), np.float64)
-        for part in (slice(None, cut), slice(cut, None))
-    ]
+    cuts = [cut] if cut else range(1, case.tokens)
+    parts = zip(np.split(x, cuts, axis=1), np.split(positions, cuts, axis=-1), strict=True)
+    pieces = [np.asarray(trial.apply(part.copy(), p.copy()), np.float64) for part, p in parts]
     joined = np.concatenate(pieces, axis=1)
-    p = per_token(positions)
+    p = per_token(positions, trial.spec)
     r = pair_norm(x, trial.spec)
     allowed = 2 * bound(trial.profile, trial.spec, p, trial.dtype, r)
     error = np.abs(pairs(trial, joined, output=True) - pairs(trial, whole, output=True)).max(axis=0)
     judgement = compare(error, r, allowed, p, trial.dtype, got=joined, want=whole)
     trial.count(judgement)
     trial.demand(
-        judgement, f"rotating in pieces, cut before token {cut}, is not rotating whole (pieces)"
+        judgement,
+        f"rotating in pieces, cut before {f'token {cut}' if cut else 'each token'}, is not "
+        "rotating whole (pieces)",
     )
 
 
@@ -190,14 +192,16 @@ def _sequences(trial: Trial) -> list[Case]:
     chosen: tuple[tuple[int, int, int], ...] = (
         (0, 8, 1), (0, 8, 3), (0, 8, 7), (100, 8, 4), (2044, 8, 4), (4090, 12, 6),
     )  # fmt: skip
-    if trial.namespace.fixed_shapes:  # each new shape is a compilation
-        chosen = ((0, 8, 7), (100, 8, 4), (2044, 8, 4), (4092, 8, 4))
+    batch, heads = 1, 4
+    if trial.namespace.fixed_shapes:  # each new shape is a compilation, and so is each length
+        batch, tokens, heads = usual_shape(trial.claim)
+        chosen = tuple((start, tokens, 0) for start in (0, 100, 2044, 4092))
     for start, tokens, cut in chosen:
         # In a short range, all of it.
         start = max(min(max(start, low), high - tokens + 1), low)
         tokens = min(tokens, high - start + 1)
         if tokens > cut:
             result.append(
-                trial.cut(Case(1, tokens, 4, range(start, start + tokens), parameter=cut))
+                trial.cut(Case(batch, tokens, heads, range(start, start + tokens), parameter=cut))
             )
     return result

@@ -51,8 +51,9 @@ from rope_conformance.clauses._survival import (
 from rope_conformance.implementation import Implementation, Unsupported
 from rope_conformance.inputs import Case
 from rope_conformance.registry import EITHER, Clause
+from rope_conformance.rules import base_below, with_base
 from rope_conformance.trial import Trial
-from rope_ref import PowerLaw, RopeSpec
+from rope_ref import RopeSpec
 
 Array = npt.NDArray[Any]
 
@@ -242,8 +243,9 @@ def apart(trial: Trial, case: Case) -> None:
     """Make, use and lose others: of the same spec, or with an odd `parameter` of another base."""
     spec, which = trial.spec, "another object of the same spec"
     if case.parameter % 2:
-        assert isinstance(spec.frequencies, PowerLaw)
-        spec = replace(spec, frequencies=PowerLaw(spec.frequencies.base * 3))
+        base = base_below(spec.frequencies)
+        assert base is not None
+        spec = replace(spec, frequencies=with_base(spec.frequencies, base * 3))
         which = "an object of another base"
     try:
         trial.implementation.remade(spec)

@@ -21,8 +21,11 @@ from rope_conformance.clauses._common import (
     to_output_layout,
 )
 from rope_conformance.clauses.table import norm_error
+from rope_conformance.identify import map_at
 from rope_conformance.inputs import Case, cases
+from rope_conformance.places import at_one_place
 from rope_conformance.registry import EITHER, Clause
+from rope_conformance.shapes import usual_shape
 from rope_conformance.trial import CheckFailure, Trial
 from rope_ref import pair_channels
 
@@ -145,7 +148,7 @@ def linear(trial: Trial, case: Case) -> None:
     rest = np.ones(trial.spec.head_dim, dtype=np.bool_)
     rest[pair_channels(trial.spec).ravel()] = False
     want[..., rest] /= 2
-    p = per_token(positions)
+    p = per_token(positions, trial.spec)
     r = pair_norm(x, trial.spec)
     # All three calls turn by the same phase, right or wrong: only the roundings differ.
     parts = [r, pair_norm(first, trial.spec), pair_norm(second, trial.spec)]
@@ -215,12 +218,12 @@ def transpose(trial: Trial, case: Case) -> None:
     """Read the maps at p and at -p from unit vectors, and lay one over the other."""
     position = case.positions[0]
     read, written = pair_channels(trial.spec), pair_channels(trial.spec, output=True)
-    there, back = (trial.map_at(p).copy() for p in (position, -position))
+    there, back = (map_at(trial, p).copy() for p in (position, -position))
     for matrix in (there, back):
         matrix[read] = matrix[written].copy()
     error = np.abs(there.T - back)
     amplitude = float(trial.spec.frequencies.amplitude)
-    p = per_token(np.array([position]))
+    p = per_token(at_one_place(position, 1, trial.spec), trial.spec)
     allowed = 2 * bound(trial.profile, trial.spec, p, trial.dtype, amplitude)
     block = error[read[:, None, :], read[None, :, :]].max(axis=(0, 1)).reshape(1, 1, 1, -1)
     outside = error.copy()
@@ -263,6 +266,11 @@ def _two_legs(trial: Trial, *, back: bool) -> list[Case]:
     low, high = trial.claim.position_range
     legs = ((1, 2), (3, 4), (100, 7), (255, 256))
     far = [(p, q) for p, q in legs if (low <= -max(p, q) if back else p + q <= high)]
+    if trial.namespace.fixed_shapes:  # each new shape is a compilation
+        batch, tokens, heads = usual_shape(trial.claim)
+        return [
+            trial.cut(Case(batch, tokens, heads, (p, p, min(p, q), q, q), seed=p)) for p, q in far
+        ]
     return [Case(1, 2, 1, leg, seed=leg[0]) for leg in far]
 
 
@@ -296,10 +304,10 @@ def _two_calls(
     smallest = r * min(1.0, amplitude)
     allowed = np.zeros_like(r)
     for p, turned in calls:
-        tokens = per_token(p)
+        tokens = per_token(p, trial.spec)
         own = bound(trial.profile, trial.spec, tokens, trial.dtype, smallest, norm=turned)
         allowed = allowed + _SECOND_ORDER * own
-    _demand(trial, got, want, amplitude * r, allowed, per_token(calls[0][0]), message)
+    _demand(trial, got, want, amplitude * r, allowed, per_token(calls[0][0], trial.spec), message)
 
 
 def _demand(

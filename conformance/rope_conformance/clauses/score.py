@@ -11,7 +11,9 @@ import numpy.typing as npt
 from rope_conformance.accuracy import bound, compare, pair_norm, per_token
 from rope_conformance.clauses._common import pairs
 from rope_conformance.inputs import Case, cases, data_type, free_positions
+from rope_conformance.places import on_all_axes
 from rope_conformance.registry import EITHER, Clause
+from rope_conformance.shapes import repeated, usual_shape
 from rope_conformance.trial import Trial
 from rope_ref import Given, RopeSpec, cos_sin, pair_channels
 
@@ -66,7 +68,7 @@ WORKED = Clause(
 
 @OFFSET.check(
     fixed=lambda trial: [
-        _moved(trial, Case(2, 3, 2, (0, 2, 9), parameter=s))
+        _moved(trial, replace(_three(trial), parameter=s))
         for s in (1, 7, 255, 2**16)
         if s + 9 <= _top(trial)
     ],
@@ -76,12 +78,19 @@ WORKED = Clause(
     numeric=True,
 )
 def offset(trial: Trial, case: Case) -> None:
-    """Score every token with every other, pair by pair, here and `parameter` positions later.
+    """Score every token with every other, pair by pair, here and `parameter` positions later."""
+    here, move = trial.positions(case), case.parameter
+    words = f"the score of a pair changed when both positions moved by {move} (scores)"
+    demand_same_scores(trial, case, here, here + move, words)
+
+
+def demand_same_scores(
+    trial: Trial, case: Case, here: npt.NDArray[Any], there: npt.NDArray[Any], message: str
+) -> None:
+    """Fail if the score of any two tokens is not the same at two sets of positions.
 
     Pair by pair, since the score of the whole head would hide one wrong pair among many.
     """
-    here = trial.positions(case)
-    there = here + case.parameter
     q = trial.x(case)
     k = trial.x(Case(case.batch, case.tokens, case.heads, case.positions, seed=case.seed + 1000))
     scores, allowed = [], np.zeros(())
@@ -92,7 +101,7 @@ def offset(trial: Trial, case: Case) -> None:
         rotated_q = pairs(trial, trial.apply(q, positions), output=True)
         rotated_k = pairs(trial, trial.apply(k, positions), output=True)
         scores.append((rotated_q[:, :, :, None] * rotated_k[:, :, None, :]).sum(axis=0))
-        p = per_token(positions)
+        p = per_token(positions, trial.spec)
         own_q = bound(trial.profile, trial.spec, p, trial.dtype, r_q, norm=True)
         own_k = bound(trial.profile, trial.spec, p, trial.dtype, r_k, norm=True)
         allowed = allowed + (own_q[:, :, None] + own_k[:, None, :])
@@ -100,23 +109,19 @@ def offset(trial: Trial, case: Case) -> None:
     # Axes are now (B, Tq, Tk, H, R/2); the report wants (B, T, H, R/2).
     shape = (case.batch, case.tokens**2, case.heads, trial.spec.rotary_dim // 2)
     error = np.abs(scores[1] - scores[0])
-    p_q = np.broadcast_to(
-        per_token(here)[:, :, None], (per_token(here).shape[0], *[case.tokens] * 2, 1)
-    )
+    p = per_token(here, trial.spec)
+    p_q = np.broadcast_to(p[:, :, None], (p.shape[0], case.tokens, case.tokens, *p.shape[2:]))
     judgement = compare(
         error.reshape(shape),
         scale.reshape(shape),
         np.broadcast_to(allowed, error.shape).reshape(shape),
-        p_q.reshape(p_q.shape[0], -1, 1),
+        p_q.reshape(p.shape[0], -1, *p.shape[2:]),
         trial.dtype,
         got=_on_channels(trial, scores[1].reshape(shape)),
         want=_on_channels(trial, scores[0].reshape(shape)),
     )
     trial.count(judgement)
-    trial.demand(
-        judgement,
-        f"the score of a pair changed when both positions moved by {case.parameter} (scores)",
-    )
+    trial.demand(judgement, message)
 
 
 @WORKED.check(
@@ -131,38 +136,51 @@ def offset(trial: Trial, case: Case) -> None:
 )
 def worked_example(trial: Trial, case: Case) -> None:
     """Two tokens, one pair, one number everybody can compute."""
-    positions = trial.positions(case)
+    positions = on_all_axes(case.position_array(), trial.spec)
     first = pair_channels(trial.spec)[0, 0]
     tokens = positions.shape[-1]
-    x = np.zeros((1, tokens, 1, trial.spec.head_dim), dtype=data_type(trial.dtype))
+    shape = (case.batch, tokens, case.heads, trial.spec.head_dim)
+    x = np.zeros(shape, dtype=data_type(trial.dtype))
     x[..., first] = 1
     y = np.asarray(trial.apply(x, positions), np.float64)
     score = float(y[0, 0, 0] @ y[0, -1, 0])
     one_pair = RopeSpec(2, layout="half", frequencies=Given([1.0]))
     amplitude = float(trial.spec.frequencies.amplitude)
     want = amplitude**2 * float(cos_sin(2, one_pair)[0][0])
-    p = per_token(positions)
+    p = per_token(positions, trial.spec)
     both = bound(trial.profile, trial.spec, p, trial.dtype, amplitude, norm=True)[0, :, 0, 0]
     allowed = _SECOND_ORDER * (both[0] + both[-1])
     judgement = compare(
         np.full((1, 1, 1, 1), abs(score - want)),
         np.full((1, 1, 1, 1), amplitude**2),
         np.full((1, 1, 1, 1), allowed),
-        p[:, -1:],
+        p[:, -1:, :, :1],
         trial.dtype,
         got=_on_channels(trial, np.full((1, 1, 1, 1), score)),
         want=_on_channels(trial, np.full((1, 1, 1, 1), want)),
     )
     trial.demand(
         judgement,
-        f"the score of positions ({positions.ravel()[0]}, {positions.ravel()[-1]}) is {score:.9g}, "
+        f"the score of positions ({case.positions[0]}, {case.positions[-1]}) is {score:.9g}, "
         f"not cos 2 = {want:.9g} (scores)",
     )
 
 
+def _three(trial: Trial) -> Case:
+    """Three positions near each other; some of them again where a new shape is a compilation."""
+    if not trial.namespace.fixed_shapes:
+        return Case(2, 3, 2, (0, 2, 9))
+    batch, tokens, heads = usual_shape(trial.claim)
+    return Case(batch, tokens, heads, repeated((0, 2, 9), tokens))
+
+
 def _row(trial: Trial, ends: tuple[int, int]) -> Case:
-    row = ends if free_positions(trial.claim) else range(ends[0], ends[1] + 1)
-    return Case(1, len(row), 1, row)
+    if not free_positions(trial.claim):
+        return Case(1, ends[1] - ends[0] + 1, 1, range(ends[0], ends[1] + 1))
+    if not trial.namespace.fixed_shapes:
+        return Case(1, 2, 1, ends)
+    batch, tokens, heads = usual_shape(trial.claim)
+    return trial.cut(Case(batch, tokens, heads, (*repeated(ends, tokens - 1), ends[1])))
 
 
 def _top(trial: Trial) -> int:
@@ -180,7 +198,8 @@ def _offset_cases(trial: Trial) -> SearchStrategy[Case]:
     low, top = trial.claim.position_range
     moves = [move for move in (1, 2, 7, 64, 255) if move <= (top - low) // 2] or [0]
     high = top - max(moves)
-    drawn = cases(trial.claim, high=high, max_tokens=4).map(trial.cut)
+    most = 5 if trial.namespace.fixed_shapes else 4
+    drawn = cases(trial.claim, high=high, max_tokens=most).map(trial.cut)
     return st.builds(
         lambda case, move: replace(case, parameter=move), drawn, st.sampled_from(moves)
     )

@@ -16,7 +16,9 @@ from rope_conformance.clauses._common import (
     standard_case,
 )
 from rope_conformance.inputs import Case, free_positions
+from rope_conformance.places import at_one_place
 from rope_conformance.registry import EITHER, Clause
+from rope_conformance.shapes import usual_shape
 from rope_conformance.trial import CheckFailure, Trial
 from rope_ref import RopeSpec, pair_channels
 
@@ -66,7 +68,7 @@ def norm_error(trial: Trial, x: np.ndarray, y: np.ndarray, case: Case, message: 
     amplitude = float(trial.spec.frequencies.amplitude)
     r = amplitude * np.hypot(*before)
     length = np.hypot(*after)
-    p = per_token(trial.positions(case))
+    p = per_token(trial.positions(case), trial.spec)
     allowed = bound(trial.profile, trial.spec, 0 * p, trial.dtype, r, norm=True)
     # For the report: the length stands where the first component was.
     got, want = np.array(y, dtype=np.float64), np.array(y, dtype=np.float64)
@@ -100,7 +102,8 @@ def circle(trial: Trial, case: Case) -> None:
 
 def _at_zero(trial: Trial) -> list[Case]:
     """Tokens at position 0: several, or one at a time where positions cannot repeat."""
-    several = trial.cut(Case(4, 8 if free_positions(trial.claim) else 1, 4, (0,)))
+    batch, tokens, heads = usual_shape(trial.claim) if trial.namespace.fixed_shapes else (4, 8, 4)
+    several = trial.cut(Case(batch, tokens if free_positions(trial.claim) else 1, heads, (0,)))
     several = replace(several, positions=(0,) * several.tokens)
     samples = several.batch * several.tokens * several.heads * max(trial.spec.rotary_dim // 2, 1)
     enough = [replace(several, seed=n) for n in range(-(-50 // samples))]
@@ -123,11 +126,16 @@ def identity(trial: Trial, case: Case) -> None:
     """Rotate by nothing. Where positions cannot repeat, one token stands for all."""
     x, positions = trial.x(case), trial.positions(case)
     if not free_positions(trial.claim):
-        x, positions = x[:, :1], np.zeros(1, dtype=np.int64)
+        x, positions = x[:, :1], at_one_place(0, 1, trial.spec)
     y = trial.apply(x, positions)
-    at_zero = positions == 0
+    at_zero = (positions == 0).reshape(-1, positions.shape[-1]).all(axis=0)
     judgement = judge(
-        y[:, at_zero], x[:, at_zero], positions[at_zero], trial.spec, trial.dtype, trial.profile
+        y[:, at_zero],
+        x[:, at_zero],
+        positions[..., at_zero],
+        trial.spec,
+        trial.dtype,
+        trial.profile,
     )
     trial.count(judgement)
     trial.demand(judgement, "position 0 is not the identity")
@@ -186,7 +194,7 @@ def _judge_table(trial: Trial, case: Case) -> None:
     except (TypeError, ValueError):
         raise CheckFailure("cos_sin(positions) returned something that is no numbers") from None
     spec = trial.spec
-    expected = (*positions.shape, spec.rotary_dim // 2)
+    expected = (*positions.shape[spec.pair_axes is not None :], spec.rotary_dim // 2)
     shapes = tuple(np.shape(part) for part in result)
     if shapes != (expected, expected):
         raise CheckFailure(
@@ -199,6 +207,7 @@ def _judge_table(trial: Trial, case: Case) -> None:
         layout="half",
         frequencies=spec.frequencies,
         direction=spec.direction,
+        pair_axes=spec.pair_axes,
     )
     y = np.concatenate([np.asarray(part, dtype=np.float64) for part in result], axis=-1)
     x = np.concatenate([np.ones(expected), np.zeros(expected)], axis=-1)

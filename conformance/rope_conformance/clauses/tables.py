@@ -144,7 +144,7 @@ def _judge(trial: Trial, case: Case, cos: Array, sin: Array, message: str) -> No
         error,
         r,
         allowed,
-        per_token(trial.positions(case)),
+        per_token(trial.positions(case), trial.spec),
         trial.dtype,
         got=np.asarray(y, np.float64),
         want=shown,

@@ -1,0 +1,106 @@
+"""Measures a remap: its pairs by what it does to them, their angles and lengths apart."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_conformance.accuracy import bound, compare, pair_norm, per_token
+from rope_conformance.clauses._common import angles_probe, pairs
+from rope_conformance.clauses.passthrough import same_numbers
+from rope_conformance.inputs import Case
+from rope_conformance.trial import CheckFailure, Trial
+from rope_ref import LongRoPE, Remap, cos_sin, pair_channels
+from rope_ref.real import Real, real, real_arithmetic
+
+Flags = npt.NDArray[np.bool_]
+
+_DIGITS = 40
+_SAME = Decimal(10) ** -30  # as a part of theta
+
+
+@lru_cache(maxsize=64)
+def bands_of(rule: Remap, rotary_dim: int) -> dict[str, Flags]:
+    """Which pairs are kept, divided by the factor, still, or something between."""
+    before = rule.rule.real_theta(rotary_dim, _DIGITS)
+    after = rule.real_theta(rotary_dim, _DIGITS)
+    with real_arithmetic(_DIGITS):
+        whole = [v * real(_divisor(rule)) for v in after]
+        still = np.array([v == 0 for v in after], dtype=bool)
+        kept, divided = (
+            np.array([abs(w - v) <= _SAME * w for w, v in zip(before, found, strict=True)], bool)
+            for found in (after, whole)
+        )
+    kept, divided = kept & ~still, divided & ~kept & ~still
+    between = ~(kept | divided | still)
+    return {"kept": kept, "divided": divided, "between": between, "still": still}
+
+
+def _divisor(rule: Remap) -> Real:
+    """What a pair that is slowed down wholly is divided by; LongRoPE has a factor for each."""
+    if isinstance(rule, LongRoPE):
+        return 1
+    divisor: Real = getattr(rule, "alpha", None) or rule.factor  # type: ignore[attr-defined]
+    return divisor
+
+
+def judge_turn(trial: Trial, case: Case, band: str, message: str) -> None:
+    rule = trial.spec.frequencies
+    assert isinstance(rule, Remap)
+    chosen = bands_of(rule, trial.spec.rotary_dim)[band]
+    x, positions = angles_probe(trial, case), trial.positions(case)
+    y = trial.apply(x, positions)
+    got = pairs(trial, y, output=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        direction = got / np.hypot(*got)
+    cos, sin = (part[:, None] for part in cos_sin(positions, trial.spec, unit=True))
+    error = np.maximum(np.abs(direction[0] - cos), np.abs(direction[1] - sin))
+    # The length is taken out by dividing by what it came out as: one bound more.
+    p, r = per_token(positions, trial.spec), pair_norm(x, trial.spec)
+    both = sum(
+        bound(trial.profile, trial.spec, p, trial.dtype, r, norm=norm) for norm in (False, True)
+    )
+    want = np.zeros(y.shape)
+    amplitude = float(rule.amplitude)
+    channels = pair_channels(trial.spec, output=True)
+    want[..., channels[0]], want[..., channels[1]] = amplitude * cos, amplitude * sin
+    judgement = compare(
+        np.where(chosen, error * r, 0.0),
+        r,
+        np.where(chosen, both, np.inf),
+        p,
+        trial.dtype,
+        got=np.asarray(y, np.float64),
+        want=want,
+    )
+    trial.samples += int(np.broadcast_to(chosen, judgement.ratio.shape).sum())
+    trial.decisive += int(judgement.decisive.sum())
+    trial.demand(judgement, message)
+
+
+def judge_length(trial: Trial, x: Any, y: Any, positions: Any, words: str) -> None:
+    """Judge the lengths of pairs, and those of channels that do not rotate."""
+    claimed = float(trial.spec.frequencies.amplitude)
+    r, p = pair_norm(x, trial.spec), per_token(positions, trial.spec)
+    length = np.hypot(*pairs(trial, y, output=True))
+    allowed = bound(trial.profile, trial.spec, p, trial.dtype, r, norm=True)
+    error = np.abs(length - r)
+    judgement = compare(error, r, allowed, p, trial.dtype, got=y, want=x)
+    trial.count(judgement)
+    if (judgement.ratio > 1).any():
+        with np.errstate(invalid="ignore", divide="ignore"):
+            seen = claimed * float(np.nanmedian(length / r))
+        raise CheckFailure(
+            f"pairs become up to {claimed * np.max(length / r):.7g} times as long, in the middle "
+            f"{seen:.7g}; the amplitude is {claimed:.7g} by {words}"
+        )
+    rest = np.setdiff1d(np.arange(trial.spec.head_dim), pair_channels(trial.spec))
+    if not same_numbers(x[..., rest], y[..., rest]).all():
+        raise CheckFailure(
+            "channels that do not rotate did not keep their length, though the amplitude is on cos "
+            f"and sin alone, by {words}"
+        )

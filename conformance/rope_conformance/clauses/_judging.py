@@ -1,0 +1,108 @@
+"""Judges the tokens of a request: each by the frequencies it was rotated with, and as often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_conformance.accuracy import Judgement, bound, judge, pair_norm
+from rope_conformance.clauses._lengths import Served
+from rope_conformance.trial import Trial
+from rope_ref import RopeSpec
+
+__all__ = ["judged_by_tables"]
+
+Array = npt.NDArray[Any]
+
+# Second-order terms: what is rotated again is itself off by its bound.
+_SECOND_ORDER = 1 + 2**-5
+
+
+def judged_by_tables(
+    trial: Trial,
+    served: Served,
+    x: Array,
+    y: Array,
+    positions: Array,
+    tables: Array,
+    turns: list[Array],
+    real: Array,
+) -> Judgement:
+    """The judgement of tokens at positions; what is no token is right.
+
+    Parameters
+    ----------
+    trial, served
+        Of the check, and of the object.
+    x, y
+        Given and returned, (B, T, H, D).
+    positions, tables
+        (B, T): where tokens stand, and numbers of the specs they were rotated by.
+    turns
+        As in `Places`.
+    real
+        (B, T): which tokens are no padding.
+    """
+    parts = []
+    for number in np.unique(tables) if tables.size else [0]:
+        own = tables == number
+        n = own.any(axis=0)
+        part = x[:, n], y[:, n], positions[:, n], [turn[:, n] for turn in turns]
+        parts.append((own, _judged(trial, served.specs[number], *part)))
+    judgement = parts[0][1] if len(parts) == 1 else _joined(parts, tables.shape)
+    padding = ~real[..., None, None]
+    return replace(
+        judgement,
+        error=np.where(padding, 0, judgement.error),
+        residual=np.where(padding, 0, judgement.residual),
+        bound=np.where(padding, np.inf, judgement.bound),
+    )
+
+
+def _judged(
+    trial: Trial, spec: RopeSpec, x: Array, y: Array, positions: Array, turns: list[Array]
+) -> Judgement:
+    """The judgement of tokens that were rotated by one spec."""
+    judgement = judge(y, x, positions, spec, trial.dtype, trial.profile)
+    again = np.asarray(np.isfinite([0 * positions + np.nan, *turns[1:]]).any(axis=0))
+    return _loosened(judgement, trial, spec, x, turns, again) if again.any() else judgement
+
+
+def _loosened(
+    judgement: Judgement, trial: Trial, spec: RopeSpec, x: Array, turns: list[Array], again: Array
+) -> Judgement:
+    """A judgement of tokens rotated several times: the bounds of the rotations add up."""
+    # Turned back in between, a pair is as long as at first: then more of it is lost.
+    r = pair_norm(x, spec) * min(1.0, 1 / float(spec.frequencies.amplitude))
+    total = np.zeros_like(r)
+    for turn in turns:
+        done = np.isfinite(turn)[..., None]
+        p = np.where(done, turn[..., None], 0)
+        own = bound(trial.profile, spec, p[..., None], trial.dtype, r, norm=True)
+        total = total + np.where(done[..., None], _SECOND_ORDER * own, 0)
+    return replace(judgement, bound=np.where(again[..., None, None], total, judgement.bound))
+
+
+def _joined(parts: Iterable[tuple[Array, Judgement]], shape: tuple[int, int]) -> Judgement:
+    """One judgement of tokens (B, T) of which each was judged by its own spec.
+
+    Parameters
+    ----------
+    parts
+        Which tokens (B, T), and a judgement of the columns in which there are any.
+    shape
+        (B, T).
+    """
+    whole: dict[str, Any] = {}
+    for own, judgement in parts:
+        columns = own.any(axis=0)
+        for name in ("error", "residual", "bound", "r", "positions", "got", "want"):
+            part = getattr(judgement, name)
+            part = np.broadcast_to(part, (shape[0], *part.shape[1:]))
+            room = whole.setdefault(name, np.zeros((*shape, *part.shape[2:])))
+            room[own] = part[own[:, columns]]
+    return replace(judgement, **whole)

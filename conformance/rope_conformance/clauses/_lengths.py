@@ -1,0 +1,208 @@
+"""Which frequencies a request is served with, where they depend on its length.
+
+Systems read the length differently. Each public reading is followed beside the others,
+until what comes out tells them apart; see `rope_ref.serving`.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_conformance.accuracy import judge
+from rope_conformance.claim import CachedKeys, LengthRule
+from rope_conformance.faults import Fault
+from rope_conformance.sessions import CONVENTIONS, Convention
+from rope_conformance.trial import Trial
+from rope_ref import DynamicNTK, LongRoPE, RopeSpec, served_rule
+
+__all__ = [
+    "FACTS",
+    "Reading",
+    "Served",
+    "follows_length",
+    "of_spec",
+    "other_length",
+    "readings",
+]
+
+Array = npt.NDArray[Any]
+Rule = DynamicNTK | LongRoPE
+
+_ROUNDINGS = 4  # a token that was rotated again may be off by a few bounds
+
+_FOLLOWED: tuple[LengthRule, ...] = ("forward", "resets", "grows", "token")
+
+FACTS: dict[str, str] = {
+    "forward": "the length of each call: its largest position plus 1",
+    "resets": "the longest call, until one is shorter than the original length",
+    "grows": "the longest call there has been",
+    "token": "each token's own position plus 1",
+    "kept": "keep the frequencies they were rotated by",
+    "renewed": "are rotated by the new frequencies",
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read the calls.
+
+    Parameters
+    ----------
+    convention
+        What becomes of positions when tokens go.
+    length_rule
+        Which length sets the frequencies; None where they do not depend on it.
+    cached_keys
+        What becomes of keys in the cache when the frequencies change.
+    """
+
+    convention: Convention
+    length_rule: LengthRule | None = None
+    cached_keys: CachedKeys = "kept"
+
+
+def follows_length(trial: Trial) -> bool:
+    """Whether the frequencies change while a text grows.
+
+    A rule that was given a length is that RoPE, unless the claim says otherwise.
+    """
+    rule, claimed = trial.spec.frequencies, trial.claim.length_rule
+    if not isinstance(rule, DynamicNTK | LongRoPE) or claimed == "configured":
+        return False
+    return claimed is not None or rule.length is None
+
+
+def readings(trial: Trial) -> tuple[Reading, ...]:
+    """All readings that the claim leaves open."""
+    if not follows_length(trial):
+        return tuple(Reading(convention) for convention in CONVENTIONS)
+    claim = trial.claim
+    # No public system has a base of its own for each token.
+    known = _FOLLOWED if isinstance(trial.spec.frequencies, LongRoPE) else _FOLLOWED[:-1]
+    rules = (claim.length_rule,) if claim.length_rule else known
+    keys = (claim.cached_keys,) if claim.cached_keys else get_args(CachedKeys)
+    return tuple(
+        Reading(convention, rule, each)
+        for convention in CONVENTIONS
+        for rule in rules
+        for each in (keys if rule != "token" else keys[:1])  # where both are the same
+    )
+
+
+class Served:
+    """The frequencies of an object at each of its calls, under every reading.
+
+    Attributes
+    ----------
+    specs
+        What tokens have been rotated by; the first is the claimed one. Tables hold
+        numbers of these.
+    """
+
+    def __init__(self, spec: RopeSpec) -> None:
+        self.specs = [spec]
+        self._now: dict[tuple[Convention, LengthRule | None], Any] = {}
+
+    def call(self, reading: Reading, positions: Array, real: Array, *, each: bool) -> Array:
+        """Numbers of the specs that tokens are rotated by.
+
+        Parameters
+        ----------
+        reading
+            The reading.
+        positions, real
+            (B, T): where the tokens stand; which are no padding.
+        each
+            Whether each token is a call of its own.
+        """
+        tables = np.zeros(positions.shape, dtype=np.int64)
+        length_rule, first = reading.length_rule, self.specs[0].frequencies
+        if length_rule is None or not positions.size:
+            return tables
+        assert isinstance(first, DynamicNTK | LongRoPE)
+        if isinstance(first, LongRoPE):  # two tables, however many lengths
+            original = int(first.original_length)
+            positions = np.where(positions >= original, 2 * original, positions)
+        if length_rule == "token":
+            for position in np.unique(positions):
+                tables[positions == position] = self._number(_next(first, position, "forward"))
+            return tables
+        assert length_rule != "configured"
+        key = reading.convention, length_rule
+        rule = self._now.get(key, first)
+        parts = [[n] for n in range(positions.shape[1])] if each else [slice(None)]
+        for part in parts:
+            last = int(positions[:, part][real[:, part]].max())
+            rule = _next(rule, last, length_rule)
+            tables[:, part] = self._number(rule)
+        self._now[key] = rule
+        return tables
+
+    def _number(self, rule: Rule) -> int:
+        for number, spec in enumerate(self.specs):
+            if spec.frequencies == rule:
+                return number
+        self.specs.append(replace(self.specs[0], frequencies=rule))
+        return len(self.specs) - 1
+
+
+@lru_cache(maxsize=1024)
+def _next(rule: Rule, last: int, length_rule: Literal["forward", "resets", "grows"]) -> Rule:
+    """The rule for a call whose largest position is known."""
+    return served_rule(rule, last, length_rule=length_rule)
+
+
+def of_spec(trial: Trial, spec: RopeSpec) -> Trial:
+    """The same trial, as if this were the spec."""
+    other = copy.copy(trial)
+    other.spec = spec
+    return other
+
+
+def other_length(
+    trial: Trial, served: Served, number: int, x: Array, y: Array, position: int, call: int
+) -> tuple[str, Fault] | None:
+    """Say by the frequencies of which other length a token (H, D) came out, if by any.
+
+    Parameters
+    ----------
+    trial, served
+        Of the check that failed.
+    number
+        Of the spec that it should have been rotated by.
+    x, y
+        The token given and returned.
+    position
+        Where it stands.
+    call
+        How many tokens there were in its call.
+    """
+    first = served.specs[0].frequencies
+    assert isinstance(first, DynamicNTK | LongRoPE)
+    near = (position, position + 2, position + 1, call)
+    tried: list[Any] = [spec.frequencies for spec in served.specs]
+    tried += [served_rule(first, n - 1) for n in near if n > 0]
+    want = served.specs[number].frequencies
+    for rule in dict.fromkeys(tried):
+        spec = replace(served.specs[0], frequencies=rule)
+        where = np.array([position])
+        judgement = judge(y[None, None], x[None, None], where, spec, trial.dtype, trial.profile)
+        fits = judgement.decisive.any() and (judgement.ratio <= _ROUNDINGS).all()
+        if rule != want and fits:
+            words = f"comes out by the frequencies {_of(rule)}, not {_of(want)}"
+            earlier = any(rule == spec.frequencies for spec in served.specs[1:])
+            return words, "cache" if earlier else "scaling"
+    return None
+
+
+def _of(rule: Any) -> str:
+    original = f"{float(rule.original_length):g}"
+    if isinstance(rule, LongRoPE):
+        return f"of a text {'longer than' if rule.is_long else 'of at most'} {original} tokens"
+    return f"of {f'{float(rule.length):g}' if rule.length else f'at most {original}'} tokens"

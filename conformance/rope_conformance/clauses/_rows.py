@@ -1,0 +1,53 @@
+"""Inputs where each batch row has positions of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rope_conformance.inputs import Case
+from rope_conformance.shapes import ROW, usual_shape
+from rope_conformance.trial import Trial
+
+
+def row_cases(trial: Trial) -> list[Case]:
+    """Few positions, those at both ends of the range, and many; cut to the claimed axes."""
+    made = (*_own_rows(trial), _near_and_far(trial), _many_rows(trial))
+    return [trial.cut(case) for case in made]
+
+
+def _own_rows(trial: Trial) -> list[Case]:
+    """Rows that differ; as many rows as tokens, one token each, as many rows as heads."""
+    near, later = (0, 1, 2, 3, 4), (7, 8, 9, 10, 11)
+    if trial.namespace.fixed_shapes:  # each new shape is a compilation
+        return [
+            Case(4, 5, 3, (near, later, near[::-1], (20, 0, 30, 10, 40))),
+            Case(5, 5, 5, (near, later, near[::-1], (5, 6, 7, 8, 9), (0, 0, 0, 0, 0))),
+            Case(4, 1, 3, ((4,), (0,), (9,), (2,))),
+        ]
+    return [
+        Case(2, 5, 3, (near, later)),
+        Case(4, 4, 2, ((0, 1, 2, 3), (3, 2, 1, 0), (5, 6, 7, 8), (0, 0, 0, 0))),
+        Case(3, 1, 2, ((4,), (0,), (9,))),
+        Case(3, 3, 3, ((0, 1, 2), (10, 11, 12), (20, 21, 22))),
+    ]
+
+
+def _near_and_far(trial: Trial) -> Case:
+    """Rows where the range begins and rows where it ends: neither decides for the other."""
+    low, high = trial.claim.position_range
+    batch, tokens, heads = usual_shape(trial.claim) if trial.namespace.fixed_shapes else (2, 3, 2)
+    starts = (max(low, 0), high - tokens + 1)
+    return Case(
+        batch,
+        tokens,
+        heads,
+        tuple(tuple(range(starts[n % 2], starts[n % 2] + tokens)) for n in range(batch)),
+    )
+
+
+def _many_rows(trial: Trial) -> Case:
+    """Two rows of many positions each, in no order, all over the claimed range."""
+    low, high = trial.claim.position_range
+    tokens = ROW if trial.namespace.fixed_shapes else 67
+    table = np.random.default_rng(0).integers(low, high, (2, tokens), endpoint=True)
+    return Case(2, tokens, 1, tuple(map(tuple, table.tolist())))

@@ -1,0 +1,243 @@
+"""A request that outgrows the length its model was trained for.
+
+For rules whose frequencies depend on the length of the text, dynamic NTK and LongRoPE. The
+methods are those of `rope_conformance.clauses.decode`; by what frequencies each call is
+rotated is judged here.
+
+Which length counts, systems read differently: that of the call (its largest position
+plus 1), the longest call there has been, the same until a call is shorter than the
+original length, each token's own. Keys that are cached when the frequencies change keep
+theirs, or take the new ones. Which reading it is, is a fact, or a verdict where the claim
+says ``length_rule`` or ``cached_keys``; but it must be one of them in all calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rope_conformance.clauses._caches import offers
+from rope_conformance.clauses._lengths import follows_length
+from rope_conformance.clauses._playing import play
+from rope_conformance.clauses._scripts import fixed
+from rope_conformance.registry import Clause
+from rope_conformance.sessions import Session
+from rope_conformance.trial import Trial
+from rope_ref import DynamicNTK, LongRoPE
+
+_SHORTEST, _LONGEST = 32, 2**15  # original lengths that requests are made for
+
+
+def _open(trial: Trial) -> str | None:
+    if not follows_length(trial):
+        return "the frequencies do not depend on the length of the request"
+    if not trial.implementation.is_factory:
+        return "its frequencies follow from what it has served; a factory is judged, made anew"
+    n, (low, high) = _original(trial), trial.claim.position_range
+    if not _SHORTEST <= n <= _LONGEST:
+        return f"needs an original length from {_SHORTEST} to {_LONGEST}"
+    return None if low <= 0 and high >= 3 * n else f"needs positions from 0 to {3 * n}"
+
+
+def _offering(*names: str) -> Callable[[Trial], str | None]:
+    def opened(trial: Trial) -> str | None:
+        missing = set(names) - offers(trial)
+        return _open(trial) or (f"{min(missing)}() is not offered" if missing else None)
+
+    return opened
+
+
+def _original(trial: Trial) -> int:
+    rule = trial.spec.frequencies
+    assert isinstance(rule, DynamicNTK | LongRoPE)
+    return int(rule.original_length)
+
+
+LENGTH = Clause(
+    id="growth.length",
+    sentence=(
+        "A request that grows past the original length is rotated by the frequencies of its "
+        "length, from the first token beyond on, and not before."
+    ),
+    formula=r"\theta = \theta(q),\quad q = \max p + 1",
+    reference="rope_ref.serving:served_rule",
+    fault="scaling",
+    surface="decode",
+    opened_by=_open,
+)
+
+CHUNKS = Clause(
+    id="growth.chunks",
+    sentence="The length of a chunk is where it ends in the request, not how many tokens it has.",
+    formula=r"q \ne T",
+    reference="rope_ref.serving:served_rule",
+    fault="scaling",
+    surface="decode",
+    opened_by=_open,
+)
+
+REQUESTS = Clause(
+    id="growth.requests",
+    sentence="After a long request a short one is rotated as the length rule says.",
+    formula=r"q < L \;\Rightarrow\; \theta = \theta(L) \text{ where the rule resets}",
+    reference="rope_ref.serving:served_rule",
+    fault="cache",
+    surface="decode",
+    opened_by=_open,
+)
+
+KEYS = Clause(
+    id="growth.keys",
+    sentence=(
+        "When the frequencies change, either all cached keys keep those they were rotated by, or "
+        "all take the new ones."
+    ),
+    formula=r"\mathrm{keys}()_j = f(x_j, p_j; \theta_j) \;\forall j \text{ or } "
+    r"f(x_j, p_j; \theta_{\mathrm{now}}) \;\forall j",
+    reference="rope_ref.serving:served_rule",
+    fault="cache",
+    surface="decode",
+    opened_by=_offering("keys"),
+)
+
+SHIFT = Clause(
+    id="growth.shift",
+    sentence=(
+        "Keys that move are rotated by the frequencies they have, and without the amplitude, which "
+        "they have too."
+    ),
+    formula=r"\mathrm{keys}()_j = f(x_j,\, p_j + \delta;\, \theta_j)",
+    reference="rope_ref.serving:reposition_rope",
+    fault="cache",
+    surface="decode",
+    opened_by=_offering("keys", "shift"),
+)
+
+
+def _over(trial: Trial) -> list[Session]:
+    """Onto the original length, over it by steps, by a prompt, far beyond."""
+    n = _original(trial)
+    return fixed(
+        (2, 2, (("prefill", n - 2), ("step", 4))),
+        (1, 3, (("prefill", n - 1), ("step", 1))),
+        (1, 2, (("prefill", n), ("step", 2))),
+        (3, 1, (("prefill", n + 1), ("step", 2))),
+        (1, 2, (("prefill", 2 * n), ("step", 2))),
+        (1, 1, (("prefill", 3), ("step", 1), ("prefill", n), ("step", 2))),
+    )(trial)
+
+
+def _in_chunks(trial: Trial) -> list[Session]:
+    """Chunks that end beyond the original length, longer and shorter than it themselves."""
+    n = _original(trial)
+    return fixed(
+        (1, 2, (("prefill", n - 3), ("prefill", 6), ("step", 2))),
+        (2, 1, (("prefill", n // 2), ("prefill", n), ("prefill", 3), ("step", 1))),
+        (1, 2, (("prefill", 1), ("prefill", n), ("step", 1))),
+        (1, 1, (("prefill", n + 8), ("prefill", n + 8), ("step", 1))),
+        (1, 3, (("prefill", n - 1), ("prefill", 1), ("prefill", 1), ("prefill", 5))),
+    )(trial)
+
+
+def _after_a_long_one(trial: Trial) -> list[Session]:
+    """Requests below, at and above the original length, after a longer one."""
+    n = _original(trial)
+    long = (("prefill", 2 * n), ("step", 1), ("start",))
+    return fixed(
+        (1, 2, (*long, ("prefill", 5), ("step", 2))),
+        (1, 2, (*long, ("prefill", n - 1), ("step", 3))),
+        (2, 1, (*long, ("prefill", n), ("step", 2))),
+        (1, 2, (*long, ("prefill", n + n // 2), ("step", 2))),
+        (1, 1, (("prefill", 5), ("step", 1), ("start",), *long, ("prefill", 7), ("step", 1))),
+        (1, 1, (*long, ("prefill", n), ("start",), ("prefill", n - 2), ("step", 4))),
+    )(trial)
+
+
+def _looked_into(trial: Trial) -> list[Session]:
+    """Keys before and after the frequencies change, and change again."""
+    n, look = _original(trial), ("keys",)
+    return fixed(
+        (2, 2, (("prefill", n - 2), look, ("step", 4), look)),
+        (1, 2, (("prefill", n // 2), ("prefill", n), look, ("step", 2), look)),
+        (1, 1, (("prefill", n + 3), look, ("step", 2), look, ("start",), ("prefill", 5), look)),
+        (1, 3, (("prefill", n - 1), ("step", 1), look, ("prefill", n), look)),
+        (1, 1, (("prefill", n), ("prefill", 1), look)),
+    )(trial)
+
+
+def _moved(trial: Trial) -> list[Session]:
+    """Keys of one length and of several, moved once and again, and what comes after."""
+    n, look, offered = _original(trial), ("keys",), offers(trial)
+    step: tuple[Any, ...] = (look, ("step", 1), look)
+    scripts: list[Any] = [
+        (2, 2, (("prefill", n - 8), ("shift", 3), *step, ("shift", 0), *step)),
+        (1, 2, (("prefill", n - 2), ("step", 4), ("shift", 5), *step)),
+        (1, 1, (("prefill", n + 4), ("shift", 7), ("shift", -6), *step)),
+        (1, 2, (("prefill", 6), ("shift", n), *step, ("shift", 2), *step)),
+        (1, 3, (("prefill", n // 2), ("prefill", n), ("shift", 9), *step)),
+    ]
+    if "evict" in offered:
+        scripts.append((1, 2, (("prefill", n - 2), ("step", 4), ("evict", 2, 5), *step)))
+        scripts.append((1, 1, (("prefill", n), ("step", 2), ("evict", 1, n - 9), *step, *step)))
+    return fixed(*scripts)(trial)
+
+
+@LENGTH.check(
+    fixed=_over,
+    kills=[
+        "decode_always_short",
+        "decode_factors_by_chunk",
+        "decode_long_one_late",
+        "decode_length_before_the_call",
+        "decode_steps_by_plain_table",
+    ],
+    minimum=50,
+    numeric=True,
+)
+def length(trial: Trial, session: Session) -> None:
+    """Stand on both sides of the original length, and walk over it."""
+    play(trial, session)
+
+
+@CHUNKS.check(
+    fixed=_in_chunks,
+    kills=["decode_factors_by_chunk", "decode_length_before_the_call", "decode_always_short"],
+    minimum=50,
+    numeric=True,
+)
+def chunks(trial: Trial, session: Session) -> None:
+    """Cut a prompt at the original length, and on either side of it."""
+    play(trial, session)
+
+
+@REQUESTS.check(
+    fixed=_after_a_long_one,
+    kills=["decode_base_never_resets"],
+    minimum=50,
+    numeric=True,
+)
+def requests(trial: Trial, session: Session) -> None:
+    """Begin again after a long request, with a prompt of each kind."""
+    play(trial, session)
+
+
+@KEYS.check(
+    fixed=_looked_into,
+    kills=["decode_keys_outlive_their_factors"],
+    minimum=50,
+    numeric=True,
+)
+def keys(trial: Trial, session: Session) -> None:
+    """Look into the cache around the change."""
+    play(trial, session)
+
+
+@SHIFT.check(
+    fixed=_moved,
+    kills=["decode_shift_multiplies_again", "decode_shift_by_newest_base"],
+    minimum=50,
+    numeric=True,
+)
+def shift(trial: Trial, session: Session) -> None:
+    """Move keys from before and after the change, and look at them."""
+    play(trial, session)

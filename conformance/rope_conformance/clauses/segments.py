@@ -1,0 +1,114 @@
+"""Which positions tokens have where text, images and videos follow each other.
+
+``segment_positions(segments)`` is given `rope_ref.TextSegment` and `rope_ref.GridSegment`
+objects, and returns time, row and column of each token: integers (3, T).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from rope_conformance.registry import Clause
+from rope_conformance.segments import Prompt, TextSegment, drawn_prompts, fixed_prompts
+from rope_conformance.trial import CheckFailure, Trial
+
+Integers = npt.NDArray[np.int64]
+
+
+def _from_0(trial: Trial) -> str | None:
+    low, high = trial.claim.position_range
+    return None if low <= 0 <= high else "position 0 is not in the claimed range"
+
+
+GRID = Clause(
+    id="segments.grid",
+    sentence=(
+        "Tokens of an image or a video stand at their frame, row and column, counted from where "
+        "it begins; time is frame times interval, then cut to an integer."
+    ),
+    formula=r"p = p_0 + (\lfloor f \Delta \rfloor,\, r,\, c)",
+    reference="rope_ref.grids:grid_positions",
+    fault="multi-axis",
+    surface="segments",
+    opened_by=_from_0,
+)
+
+NEXT = Clause(
+    id="segments.next",
+    sentence=(
+        "A segment begins at 1 more than the largest position of all axes so far: text behind a "
+        "video does not stand where some of its frames do."
+    ),
+    formula=r"p_0 = 1 + \max_{a,\,s<t} p_{a,s}",
+    reference="rope_ref.multimodal:multimodal_positions",
+    fault="multi-axis",
+    surface="segments",
+    opened_by=_from_0,
+)
+
+
+def _answer(trial: Trial, prompt: Prompt) -> Integers:
+    """What was answered, as integers in the right shape."""
+    result = trial.call("segments", prompt.segments)
+    try:
+        host = trial.host(result)
+    except Exception as error:  # whatever the framework of the result raises
+        raise CheckFailure(
+            f"segment_positions returned {type(result).__name__}, of which no array can be made: "
+            f"{error}",
+            fault="dtype",
+        ) from None
+    if host.dtype.kind not in "iu":
+        raise CheckFailure(
+            f"segment_positions returned {type(result).__name__} of {host.dtype}, must be integers",
+            fault="dtype",
+        )
+    if host.shape != prompt.positions().shape:
+        raise CheckFailure(
+            f"segment_positions returned shape {host.shape}, must be {prompt.positions().shape}: "
+            "time, row and column of each token"
+        )
+    trial.outputs.add(hash(host.tobytes()))
+    return host.astype(np.int64)
+
+
+@GRID.check(
+    fixed=lambda trial: fixed_prompts(),
+    generated=lambda trial: drawn_prompts(trial.claim),
+    kills=["columns_before_rows", "interval_cut_first"],
+    minimum=5,
+)
+def grid(trial: Trial, prompt: Prompt) -> None:
+    """Count from the first token of each segment, wherever it stands."""
+    answer = _answer(trial, prompt)
+    for n, (segment, tokens) in enumerate(prompt.parts()):
+        own, want = answer[:, tokens], segment.positions()
+        first = own[:, :1] - want[:, :1]
+        bad = np.argwhere((own - first).T != want.T)
+        if bad.size:
+            token, axis = bad[0]
+            raise CheckFailure(
+                f"token {token} of segment {n} is {own[axis, token] - first[axis, 0]} from where the "
+                f"segment begins on axis {axis}, must be {want[axis, token]}"
+            )
+
+
+@NEXT.check(
+    fixed=lambda trial: fixed_prompts(),
+    generated=lambda trial: drawn_prompts(trial.claim),
+    kills=["text_behind_rows_and_columns", "text_behind_all_patches"],
+    minimum=5,
+)
+def next_(trial: Trial, prompt: Prompt) -> None:
+    """Look at the first token of each segment, given where those before it stand."""
+    answer, largest = _answer(trial, prompt), -1
+    for n, (segment, tokens) in enumerate(prompt.parts()):
+        for axis, start in enumerate(answer[:, tokens.start]):
+            if start != largest + 1:
+                kind = "text" if isinstance(segment, TextSegment) else "the grid"
+                raise CheckFailure(
+                    f"{kind} of segment {n} begins at {start} (axis {axis}), must begin at "
+                    f"{largest + 1}: the largest position before it is {largest}"
+                )
+        largest = max(largest, int(answer[:, tokens].max()))

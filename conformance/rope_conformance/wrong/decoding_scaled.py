@@ -1,0 +1,84 @@
+"""Requests that outgrow the original length, served by the wrong frequencies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rope_conformance.wrong._growing import DYNAMIC, LONGROPE, Resetting, Served
+from rope_conformance.wrong._parts import Array, angles, rotate, wrong
+
+
+@wrong(LONGROPE, fault="scaling")
+class decode_always_short(Served):  # noqa: N801  # named like its neighbours
+    """The short factors serve every request, however long it becomes."""
+
+    def read(self, length: int, tokens: int) -> int:
+        return 0
+
+
+@wrong(LONGROPE, fault="scaling")
+class decode_factors_by_chunk(Served):  # noqa: N801
+    """The number of tokens in the call chooses the factors: a step is always short."""
+
+    def read(self, length: int, tokens: int) -> int:
+        return tokens
+
+
+@wrong(LONGROPE, fault="scaling")
+class decode_long_one_late(Served):  # noqa: N801
+    """Positions above the original length, not lengths, choose the long factors."""
+
+    def read(self, length: int, tokens: int) -> int:
+        return length - 1
+
+
+@wrong(DYNAMIC, fault="scaling")
+class decode_length_before_the_call(Served):  # noqa: N801
+    """The base follows the length that the cache had before the call."""
+
+    def read(self, length: int, tokens: int) -> int:
+        return length - tokens
+
+
+@wrong(DYNAMIC, fault="scaling")
+class decode_steps_by_plain_table(Served):  # noqa: N801
+    """Prompts are rotated by the base for their length, single tokens by the original one."""
+
+    def read(self, length: int, tokens: int) -> int:
+        return length if tokens > 1 else 0
+
+
+@wrong(DYNAMIC, fault="cache", length_rule="resets")
+class decode_base_never_resets(Served):  # noqa: N801
+    """After a long request the larger base stays, though it should reset for a short one."""
+
+    def read(self, length: int, tokens: int) -> int:
+        return max(length, self.length)
+
+
+@wrong(LONGROPE, fault="cache", cached_keys="renewed")
+class decode_keys_outlive_their_factors(Served):  # noqa: N801
+    """Cached keys stay rotated by the short factors when the long ones begin."""
+
+
+@wrong(LONGROPE, fault="scaling")
+class decode_shift_multiplies_again(Served):  # noqa: N801
+    """A shift rotates cached keys with the amplitude, which they have already."""
+
+    def turned(self, y: Array, delta: Any) -> Array:
+        written = replace(self.spec, layout=self.spec.output_layout)
+        phase = np.float32(delta) * self.thetas
+        return rotate(y, self.amplitude * np.cos(phase), self.amplitude * np.sin(phase), written)
+
+
+@wrong(DYNAMIC, fault="cache")
+class decode_shift_by_newest_base(Resetting):  # noqa: N801
+    """A shift rotates all cached keys by the frequencies of the last call."""
+
+    def turned(self, y: Array, delta: Any) -> Array:
+        written = replace(self.spec, layout=self.spec.output_layout)
+        phase = angles(np.broadcast_to(delta, y.shape[1]), self.theta)
+        return rotate(y, np.cos(phase), np.sin(phase), written)
