@@ -210,7 +210,9 @@ def _other_widths(implementation: Implementation, each: Check) -> list[Fact]:
     fixed = not isinstance(spec.frequencies, PowerLaw) or spec.pair_axes is not None
     if spec.rotary_dim != spec.head_dim or fixed:
         return []
-    right, wrong, refused = [], [], []
+    right: list[int] = []
+    wrong: list[int] = []
+    refused: list[int] = []
     few = namespace(implementation.claim.namespace).fixed_shapes
     for width in (6, 48, 64, 80, 96, 128):
         # Where each new width is a compilation, the first that is taken will do.

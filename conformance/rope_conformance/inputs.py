@@ -7,7 +7,7 @@ repr rebuilds it, so a failure can be shown and repeated.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from rope_conformance.claim import Claim
 from rope_conformance.exchange import namespace
+from rope_conformance.rules import for_width
+from rope_conformance.shapes import FEW_SHAPES, ROW, SHAPES, Shape, repeated
 from rope_ref import RopeSpec
 
 if TYPE_CHECKING:
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HOT_SPOTS",
-    "SHAPES",
     "Case",
     "Input",
     "QueriesKeys",
@@ -42,13 +43,6 @@ HOT_SPOTS = (
     0, 1, 2, 2**7, 2**8, 512, 2**11, 4096, 8192, 2**14, 32767, 32768, 65535, 65536, 131071, 131072,
     2**20, 2**24, 2**31,
 )  # fmt: skip
-
-# (batch, tokens, heads): lengths that coincide or vanish hide or show a mistaken axis.
-SHAPES = (
-    (2, 5, 3), (1, 1, 1), (3, 1, 2), (4, 4, 2), (2, 3, 3), (2, 4, 8), (1, 7, 1), (1, 2, 32),
-    (3, 5, 3),
-)  # fmt: skip
-_SPARED = ((1, 7, 1), (1, 2, 32))  # where shapes are dear, others show as much
 
 
 class Input(ABC):
@@ -207,7 +201,7 @@ def at_width(own: RopeSpec, head_dim: int, rotary_dim: int) -> RopeSpec:
         layout=own.layout,
         output_layout=own.output_layout,
         rotary_dim=rotary_dim,
-        frequencies=own.frequencies,
+        frequencies=for_width(own.frequencies, rotary_dim),
         direction=own.direction,
     )
 
@@ -235,7 +229,7 @@ def fixed_cases(claim: Claim) -> list[Case]:
     low, high = claim.position_range
     result = []
     few = namespace(claim.namespace).fixed_shapes  # each new shape is a compilation
-    for batch, tokens, heads in [s for s in SHAPES if not (few and s in _SPARED)]:
+    for batch, tokens, heads in FEW_SHAPES if few else SHAPES:
         # From 0, or as near as the range comes.
         start = max(min(0, high - tokens + 1), low)
         if start + tokens - 1 <= high:
@@ -244,14 +238,23 @@ def fixed_cases(claim: Claim) -> list[Case]:
     if free_positions(claim) and result and result[0].tokens == 5:
         # As many tokens as in the first, the same ends, the same sum: a memo may confuse them.
         start = result[0].positions[0]
-        result.append(Case(2, 5, 3, tuple(start + n for n in (0, 3, 1, 2, 4))))
-    if free_positions(claim):
-        heads = 1 if few else 2
-        result.append(Case(3 - heads, len(spots), heads, spots))
+        mixed = tuple(start + n for n in (0, 3, 1, 2, 4))
+        result.append(replace(result[0], positions=mixed))
+    if free_positions(claim) and few:
+        again = repeated(spots, ROW)
+        for row in (again[n : n + ROW] for n in range(0, len(again), ROW)):
+            result += [Case(2, ROW, 1, p) for p in (row, row[::-1])]
+    elif free_positions(claim):
+        result.append(Case(1, len(spots), 2, spots))
         result.append(Case(2, len(spots), 1, spots[::-1]))
     elif "offset" in claim.position_forms:
-        starts = dict.fromkeys(max(min(spot, high - 2), low) for spot in spots)
-        result += [Case(1, 3, 2, range(s, s + 3)) for s in starts if s + 2 <= high]
+        batch, tokens, heads = FEW_SHAPES[0] if few else (1, 3, 2)
+        starts = dict.fromkeys(max(min(spot, high - tokens + 1), low) for spot in spots)
+        result += [
+            Case(batch, tokens, heads, range(s, s + tokens))
+            for s in starts
+            if s + tokens - 1 <= high
+        ]
         result += [Case(1, 2049, 1, range(low, low + 2049))] if high - low >= 2048 else []
     else:
         # Positions always count from 0: only a long sequence reaches far.
@@ -260,8 +263,7 @@ def fixed_cases(claim: Claim) -> list[Case]:
     # At position 0 nothing turns: a single token, as in decoding, must stand elsewhere too.
     decoding = max(low, min(high, 7))
     if decoding != 0 and (free_positions(claim) or "offset" in claim.position_forms):
-        rows, heads = (3, 2) if few else (4, 3)
-        result.append(Case(rows, 1, heads, range(decoding, decoding + 1)))
+        result.append(Case(4, 1, 3, range(decoding, decoding + 1)))
     result.append(replace(result[0], values="one-hot", seed=1))
     result += [replace(result[0], values=values) for values in ("small", "large")]
     result.append(replace(result[0], values="zeros"))
@@ -276,10 +278,12 @@ def far_cases(claim: Claim) -> list[Case]:
     """
     low, high = claim.position_range
     start = max(min(max(low, 0), high - 1024), low)
-    shapes = (
+    shapes: tuple[Shape, ...] = (
         (9, 2, 1), (33, 2, 1), (129, 2, 1), (1, 2, 11), (1, 2, 65), (2, 67, 1), (1, 131, 1),
         (1, 4097, 1), (1, 257, 1),
     )  # fmt: skip
+    if namespace(claim.namespace).fixed_shapes:
+        shapes = ((33, 5, 11),)
     result = [Case(b, t, h, range(start, start + t)) for b, t, h in shapes if start + t - 1 <= high]
     if free_positions(claim) and high - low >= 1024:
         rng = np.random.default_rng(0)
@@ -303,6 +307,7 @@ def cases(
     max_tokens: int = 8,
     low: int | None = None,
     high: int | None = None,
+    few: Sequence[Shape] = FEW_SHAPES,
 ) -> SearchStrategy[Case]:
     """Strategy for inputs inside a claim.
 
@@ -316,6 +321,8 @@ def cases(
         How many tokens.
     low, high
         Narrower limits for positions than the claim's.
+    few
+        The shapes to draw from where each new one is a compilation.
     """
     from hypothesis import strategies as st
 
@@ -344,7 +351,7 @@ def cases(
         min_tokens = min(min_tokens, max_tokens)
     shapes = []
     if namespace(claim.namespace).fixed_shapes:
-        shapes = [s for s in SHAPES[:5] if min_tokens <= s[1] <= max_tokens]
+        shapes = [s for s in few if min_tokens <= s[1] <= max_tokens and s[0] > rows]
 
     @st.composite
     def build(draw: Any) -> Case:
