@@ -53,6 +53,8 @@ _SMALL = 2**-8  # a part of the phase, or of a pair's length
 _SEVERAL = 3  # one wrong position is a hole, not an error that grows
 
 
+# What is looked at is wrong, and may hold zeros and infinities where there should be none.
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def likely_cause(trial: Trial, case: Input, surface: str) -> Cause | None:
     """Return the likeliest cause of a failure, or None if no suspect fits.
 
