@@ -292,7 +292,13 @@ def test_what_the_page_says_of_all_other_clauses_is_so():
             cause = result["failure"]["cause"]
             expected = None if result["clause"] == "gradient.values" else "positions are rounded to"
             assert cause is None if expected is None else cause.startswith(expected), result
-    others = set(LIBRARIES) - {"rotary-embedding-torch", "equinox", "transformers/gptj"}
+    assert broken("transformers/olmo3", "float32", "bfloat16") == {"scaling.parameters"}
+    assert broken("transformers/qwen2.5-vl", "float32", "bfloat16") == {"segments.next"}
+    others = set(LIBRARIES) - {
+        "rotary-embedding-torch", "equinox", "transformers/gptj", "transformers/olmo3",
+        "transformers/qwen2.5-vl", "transformers/phimoe", "transformers/hunyuan-vl",
+        "keras-hub/dynamic", "ibm-fms/yarn", "litgpt/yarn",
+    }  # fmt: skip
     assert [name for name in others if not report_of(name)["report"]["passed"]] == []
 
 

@@ -89,8 +89,8 @@ def grid(trial: Trial, prompt: Prompt) -> None:
         if bad.size:
             token, axis = bad[0]
             raise CheckFailure(
-                f"token {token} of segment {n} is {own[axis, token] - first[axis, 0]} from where the "
-                f"segment begins on axis {axis}, must be {want[axis, token]}"
+                f"token {token} of segment {n} is {own[axis, token] - first[axis, 0]} from where "
+                f"that begins on axis {axis}, must be {want[axis, token]}"
             )
 
 

@@ -108,6 +108,73 @@ def _entries() -> dict[str, Bundled]:
             ("torch",),
         ),
         Bundled(
+            "transformers/llama-scaled",
+            "transformers",
+            "_transformers_scaled:LlamaScaled",
+            "ROPE_INIT_FUNCTIONS for one length, LlamaRotaryEmbedding and apply_rotary_pos_emb; "
+            "half layout",
+            ("torch",),
+        ),
+        Bundled(
+            "transformers/olmo3",
+            "transformers",
+            "_transformers_scaled:Olmo3",
+            "Olmo3RotaryEmbedding, configured by type of layers, and apply_rotary_pos_emb; half "
+            "layout",
+            ("torch",),
+        ),
+        Bundled(
+            "transformers/phi3",
+            "transformers",
+            "_transformers_scaled:Phi3",
+            "Phi3RotaryEmbedding and apply_rotary_pos_emb in long texts; half layout",
+            ("torch",),
+        ),
+        Bundled(
+            "transformers/phimoe",
+            "transformers",
+            "_transformers_scaled:Phimoe",
+            "PhimoeRotaryEmbedding and apply_rotary_pos_emb in long texts; half layout",
+            ("torch",),
+        ),
+        Bundled(
+            "transformers/qwen2.5-vl",
+            "transformers",
+            "_multi_axis:Qwen25VL",
+            "Qwen2_5_VLRotaryEmbedding on time, row, column, and apply_rotary_pos_emb; half layout",
+            ("torch",),
+        ),
+        Bundled(
+            "transformers/qwen3-vl",
+            "transformers",
+            "_multi_axis:Qwen3VL",
+            "Qwen3VLTextRotaryEmbedding on time, row, column, and apply_rotary_pos_emb; half "
+            "layout",
+            ("torch",),
+        ),
+        Bundled(
+            "transformers/glm4v",
+            "transformers",
+            "_multi_axis:GLM4V",
+            "Glm4vTextRotaryEmbedding on time, row, column, and apply_rotary_pos_emb; interleaved",
+            ("torch",),
+        ),
+        Bundled(
+            "transformers/ernie4.5-vl",
+            "transformers",
+            "_multi_axis:Ernie45VL",
+            "Ernie4_5_VLMoeTextRotaryEmbedding on time, row, column, and apply_rotary_pos_emb; "
+            "interleaved",
+            ("torch",),
+        ),
+        Bundled(
+            "transformers/hunyuan-vl",
+            "transformers",
+            "_multi_axis:HunYuanVL",
+            "HunYuanVLRotaryEmbedding on four axes, and apply_rotary_pos_emb; half layout",
+            ("torch",),
+        ),
+        Bundled(
             "diffusers/float32",
             "diffusers",
             "_diffusers:Float32",
@@ -119,6 +186,13 @@ def _entries() -> dict[str, Bundled]:
             "diffusers",
             "_diffusers:Float64",
             "get_1d_rotary_pos_embed with float64 frequencies and apply_rotary_emb",
+            ("torch",),
+        ),
+        Bundled(
+            "diffusers/flux",
+            "diffusers",
+            "_multi_axis:Flux",
+            "FluxPosEmbed on three axes, and apply_rotary_emb; interleaved",
             ("torch",),
         ),
         Bundled(
@@ -141,6 +215,20 @@ def _entries() -> dict[str, Bundled]:
             "_ibm_fms:IbmFms",
             "RotaryEmbedding.adjusted_qk without scaling; interleaved, a table of fixed length",
             ("torch",),
+        ),
+        Bundled(
+            "ibm-fms/yarn",
+            "ibm-fms",
+            "_ibm_fms_scaled:IbmFmsYaRN",
+            "RotaryEmbedding.adjusted_qk with rope_type yarn; a table of fixed length",
+            ("torch",),
+        ),
+        Bundled(
+            "litgpt/yarn",
+            "litgpt",
+            "_litgpt:LitGPTYaRN",
+            "build_rope_cache with parameters of YaRN, and apply_rope; half layout",
+            ("torch", "lightning"),
         ),
         Bundled(
             "torch/rotary-embedding",
@@ -173,6 +261,22 @@ def _entries() -> dict[str, Bundled]:
             "keras-hub",
             "_keras_hub:KerasHub",
             "keras_hub.layers.RotaryEmbedding on the torch backend; half layout",
+            ("keras", "torch"),
+        ),
+        Bundled(
+            "keras-hub/yarn",
+            "keras-hub",
+            "_keras_hub_scaled:KerasHubYaRN",
+            "keras_hub.layers.RotaryEmbedding with rope_type yarn on the torch backend; half "
+            "layout",
+            ("keras", "torch"),
+        ),
+        Bundled(
+            "keras-hub/dynamic",
+            "keras-hub",
+            "_keras_hub_scaled:KerasHubDynamic",
+            "keras_hub.layers.RotaryEmbedding with rope_type dynamic on the torch backend; half "
+            "layout",
             ("keras", "torch"),
         ),
         *(

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rope_conformance.rules import base_below
 from rope_ref import PowerLaw, RopeSpec
+from rope_ref.frequencies import FrequencyRule
 from rope_ref.spec import LAYOUTS, Layout
 
-__all__ = ["base_of", "takes"]
+__all__ = ["base_of", "plain", "takes"]
+
+Pairs = tuple[int, ...]
+
+
+def plain(rule: FrequencyRule) -> bool | str:
+    """Accept a power law over the rotating channels."""
+    if isinstance(rule, PowerLaw) and rule.denominator is None:
+        return True
+    return "it is made for frequencies base**(-2i/R) only"
 
 
 def takes(
@@ -15,6 +26,8 @@ def takes(
     output: Layout | None = None,
     partial: bool = False,
     base: float | None = None,
+    rule: Callable[[FrequencyRule], bool | str] = plain,
+    axes: Callable[[Pairs], bool] | None = None,
 ) -> Callable[[RopeSpec], bool | str]:
     """Return what `Claim.accepts` asks for: True, or the reason why not.
 
@@ -28,6 +41,10 @@ def takes(
         Whether the rotating channels may be the first of a wider head.
     base
         The only base there is, if it cannot be chosen.
+    rule
+        Which frequencies it can be made for.
+    axes
+        Which maps from pairs to axes, if positions have several.
     """
     known = layouts or LAYOUTS
 
@@ -36,17 +53,19 @@ def takes(
             return f"its pairs are {' or '.join(known)}, not {spec.layout}"
         if spec.output_layout != (output or spec.layout):
             return f"it writes pairs {output or spec.layout}, not {spec.output_layout}"
-        if not isinstance(spec.frequencies, PowerLaw):
-            return "it is made for frequencies base**(-2i/R) only"
-        if base is not None and spec.frequencies.base != base:
+        if (answer := rule(spec.frequencies)) is not True:
+            return answer
+        if base is not None and base_of(spec) != base:
             return f"its base is {base:g} and cannot be chosen"
         if spec.rotary_dim != spec.head_dim and not (partial and spec.rotary_start == 0):
             which = "the first channels of a head" if partial else "whole heads"
             return f"it rotates {which} only"
         if spec.rotary_dim == 0:
             return "no channel would rotate"
-        if spec.direction != 1 or spec.pair_axes is not None:
+        if spec.direction != 1 or (axes is None and spec.pair_axes is not None):
             return "it turns counter-clockwise by one position per token"
+        if axes is not None and (spec.pair_axes is None or not axes(spec.pair_axes)):
+            return "its pairs follow the axes of a position in another way"
         return True
 
     return accepts
@@ -54,5 +73,6 @@ def takes(
 
 def base_of(spec: RopeSpec) -> float:
     """The base of an accepted spec."""
-    assert isinstance(spec.frequencies, PowerLaw)
-    return float(spec.frequencies.base)
+    base = base_below(spec.frequencies)
+    assert base is not None
+    return float(base)

@@ -13,12 +13,12 @@ from rope_conformance.claim import claims
 from rope_conformance.implementations._accept import base_of, takes
 from rope_ref import PowerLaw, RopeSpec
 
-__all__ = ["GPTJ", "DeepseekV2", "DeepseekV3", "GPTNeoX", "Llama", "Qwen2VL"]
+__all__ = ["GPTJ", "WHAT", "DeepseekV2", "DeepseekV3", "GPTNeoX", "Llama", "Qwen2VL"]
 
 _LENGTH = 2**20  # phases are computed at every call: the length costs nothing
 _TABLE = 2**15  # rows of GPT-J's table, which are held in memory
 
-_WHAT: dict[str, Any] = {
+WHAT: dict[str, Any] = {
     "axes": "bhtd",
     "namespace": "torch",
     "position_forms": ("bt",),
@@ -39,7 +39,7 @@ def _config(spec: RopeSpec, **rest: Any) -> dict[str, Any]:
     }
 
 
-@claims(accepts=takes("half"), profile="model-dtype-table", **_WHAT)
+@claims(accepts=takes("half"), profile="model-dtype-table", **WHAT)
 class Llama:
     """Llama, and the many models that share its code."""
 
@@ -60,7 +60,7 @@ class Llama:
 @claims(
     accepts=takes("interleaved", base=10000.0),
     profile="model-dtype-table",
-    **_WHAT | {"axes": "bthd", "position_range": (0, _TABLE - 1)},
+    **WHAT | {"axes": "bthd", "position_range": (0, _TABLE - 1)},
 )
 class GPTJ:
     """GPT-J; which part of a head rotates is settled in its attention layer, not here."""
@@ -81,7 +81,7 @@ class GPTJ:
         return self.rotate(x, sin, cos)
 
 
-@claims(accepts=takes("half", partial=True), profile="model-dtype-table", **_WHAT)
+@claims(accepts=takes("half", partial=True), profile="model-dtype-table", **WHAT)
 class GPTNeoX:
     """GPT-NeoX and Pythia, which rotate a quarter of each head."""
 
@@ -100,7 +100,7 @@ class GPTNeoX:
         return self.rotate(x, x, cos, sin)[0]
 
 
-@claims(accepts=takes("half"), profile="model-dtype-table", **_WHAT)
+@claims(accepts=takes("half"), profile="model-dtype-table", **WHAT)
 class Qwen2VL:
     """Qwen2-VL on text, where time, height and width are the same number."""
 
@@ -121,7 +121,7 @@ class Qwen2VL:
 
 
 # Pairs are seen as complex numbers, which takes channels that lie side by side.
-@claims(accepts=takes("interleaved"), profile="float32", **_WHAT | {"strided": False})
+@claims(accepts=takes("interleaved"), profile="float32", **WHAT | {"strided": False})
 class DeepseekV2:
     """DeepSeek-V2: pairs as complex numbers, rounded once at the end."""
 
@@ -138,7 +138,7 @@ class DeepseekV2:
         return self.rotate(x, x, self.table(x, positions))[0]
 
 
-@claims(accepts=takes("interleaved", output="half"), profile="model-dtype-table", **_WHAT)
+@claims(accepts=takes("interleaved", output="half"), profile="model-dtype-table", **WHAT)
 class DeepseekV3:
     """DeepSeek-V3: pairs are read where the weights have them and left half-split."""
 

@@ -6,27 +6,31 @@ import pytest
 
 from rope_conformance import check
 from rope_conformance.implementations import BUNDLED, bundled
+from rope_conformance.inputs import at_width
 from rope_conformance.registry import all_checks
-from rope_ref import RopeSpec
+from rope_ref import PowerLaw, interleaved_axes
 
 GENERATED = [c.name for c in all_checks() if c.generated is not None]
 
 
-LIBRARIES = [name for name in BUNDLED if not name.startswith("rope-backends/")]
+# Scaled ones and those of several axes share their code with each other: one of each kind.
+SCALED = {"transformers/llama-scaled": None, "transformers/qwen3-vl": interleaved_axes((4, 4, 4))}
+PLAIN = [
+    name
+    for name in BUNDLED
+    if not name.startswith("rope-backends/")
+    and type(BUNDLED[name].spec.frequencies) is PowerLaw
+    and BUNDLED[name].spec.pair_axes is None
+]
 
 
-@pytest.mark.parametrize("name", LIBRARIES)
+@pytest.mark.parametrize("name", [*PLAIN, *SCALED])
 def test_five_seeds(name):
     target = bundled(name)
     own = target.spec
     # Small heads are cheap, and their pairs differ more from one to the next.
-    spec = RopeSpec(
-        24,
-        layout=own.layout,
-        output_layout=own.output_layout,
-        rotary_dim=24 if own.rotary_dim == own.head_dim else 8,
-        frequencies=own.frequencies,
-    )
+    spec = at_width(own, 24, 24 if own.rotary_dim == own.head_dim else 8)
+    spec = replace(spec, pair_axes=SCALED.get(name))
     # In short types one library is wrong: it keeps its place here for float32.
     dtypes = ("float32",) if name == "rotary-embedding-torch" else target.claim.dtypes
     claim = target.claim
