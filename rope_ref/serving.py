@@ -117,7 +117,7 @@ def reposition_rope(k: npt.ArrayLike, delta: npt.ArrayLike, spec: RopeSpec, *, a
         Keys as `apply_rope` returns them, with one axis per letter of `axes`.
     delta
         How far they move: shapes and kinds of numbers as positions in `apply_rope`; a
-        scalar moves all alike. Negative to close a gap.
+        scalar moves all alike, along all axes. Negative to close a gap.
     spec
         The RoPE they were rotated by. Where frequencies change with the length, it is not
         the one that holds now.
@@ -143,6 +143,8 @@ def reposition_rope(k: npt.ArrayLike, delta: npt.ArrayLike, spec: RopeSpec, *, a
     """
     call = f"reposition_rope(k, delta, spec, axes={axes!r})"
     k, moves = as_real(k, call, "k"), np.asarray(delta)
+    if spec.pair_axes is not None and not moves.ndim:
+        moves = np.broadcast_to(moves, (max(spec.pair_axes) + 1,))
     if not check_shapes(k.shape, moves.shape, spec, axes, call):
         moves = np.broadcast_to(moves[..., None], (*moves.shape, k.shape[axes.index("t")]))
     cos, sin = cos_sin(moves, spec, unit=True)

@@ -9,7 +9,7 @@ import click
 
 __all__ = ["describe"]
 
-_UNKNOWN_MODEL = "Which channels form a pair, for a model type that is not known."
+_LAYOUT = "Which channels form a pair: for a model type that is not known, or to overrule it."
 
 
 class Unusable(click.ClickException):
@@ -20,7 +20,7 @@ class Unusable(click.ClickException):
 
 @click.command(short_help="Say what RoPE a model has.")
 @click.argument("config", type=click.Path(exists=True))
-@click.option("--layout", type=click.Choice(["half", "interleaved"]), help=_UNKNOWN_MODEL)
+@click.option("--layout", type=click.Choice(["half", "interleaved"]), help=_LAYOUT)
 @click.option("--length", type=int, metavar="N", help="The length of text, where it counts.")
 @click.option("--table", is_flag=True, help="Show every pair.")
 @click.option(
@@ -49,9 +49,19 @@ def describe(
     type of layers: the RoPE in words, and for its pairs theta, the wavelength, the turns inside the
     context and the ratio to the plain frequencies.
 
-    Exit status: 0, also where OTHER differs; 2 if a file cannot be used.
+    Exit status: 0, also where OTHER differs; 2 if a file cannot be used, or the call is wrong.
     """
     import json
+    import math
+
+    if other is None and position is not None:
+        raise click.UsageError("--at says where --diff compares; give --diff OTHER beside it")
+    if other is not None and table:
+        raise click.UsageError("--table shows the pairs of one model; leave out --diff")
+    if position is not None and not math.isfinite(position):
+        raise click.BadParameter(
+            f"{position} is no position; give a finite number", param_hint="--at"
+        )
 
     from rope_conformance import describing
     from rope_ref import RopeError

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,14 +15,16 @@ from rich.text import Text
 
 from rope_conformance.config_files import open_config
 from rope_conformance.description import Difference, Pair, compare, pairs_of, spec_in_words
-from rope_ref import RopeSpec
+from rope_ref import DynamicNTK, LongRoPE, RopeSpec
 from rope_ref.gguf_metadata import read_gguf
 from rope_ref.model_config import ModelRope, read_hf_config
 from rope_ref.spec import Layout
 
 __all__ = [
     "DESCRIPTION",
+    "Compared",
     "Described",
+    "Group",
     "as_json",
     "differences",
     "open_model",
@@ -33,6 +35,29 @@ __all__ = [
 DESCRIPTION = "rope-ref-description-1"
 
 _SHOWN = 4  # pairs at each end of a summary
+
+
+@dataclass(frozen=True)
+class Group:
+    """Layers that share a RoPE, and the context that their pairs turn in.
+
+    `length` is the part of texts meant, where the RoPE depends on their length.
+    """
+
+    title: str
+    layers: tuple[str, ...]
+    spec: RopeSpec
+    context: float | None
+    length: str = ""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Layers of one model beside layers of another."""
+
+    first: str
+    second: str
+    difference: Difference
 
 
 @dataclass(frozen=True)
@@ -56,12 +81,27 @@ class Described:
     context: float | None
     notes: tuple[str, ...]
 
-    def groups(self) -> dict[str, RopeSpec]:
-        """The specs that differ, by the layers that have them."""
+    def groups(self) -> list[Group]:
+        """The RoPEs that differ, with the layers that have them."""
         layers: dict[RopeSpec, list[str]] = {}
         for layer, spec in self.specs.items():
             layers.setdefault(spec, []).append(layer)
-        return {", ".join(names): spec for spec, names in layers.items()}
+        return [group for spec, names in layers.items() for group in self._by_length(spec, names)]
+
+    def _by_length(self, spec: RopeSpec, names: list[str]) -> Iterator[Group]:
+        """One group, or two where longer texts have other frequencies."""
+        title, rule = ", ".join(names), spec.frequencies
+        if not isinstance(rule, DynamicNTK | LongRoPE):
+            yield Group(title, tuple(names), spec, self.context)
+            return
+        trained = float(rule.original_length)
+        if rule.length is not None or self.context is None or self.context <= trained:
+            yield Group(title, tuple(names), spec, float(rule.length or trained))
+            return
+        longest = replace(spec, frequencies=rule.at(self.context))
+        short, long = f"up to {trained:,.0f}", f"of {self.context:,.0f}"
+        yield Group(f"{title}, texts {short} tokens", tuple(names), spec, trained, short)
+        yield Group(f"{title}, texts {long} tokens", tuple(names), longest, self.context, long)
 
     def pick(self, layer_type: str | None, call: str) -> RopeSpec:
         """Return the RoPE of one type of layers; None stands for the only one.
@@ -100,18 +140,17 @@ def open_model(
         context = config.get(f"{architecture}.context_length")
     else:
         rope = read_hf_config(config, layout=layout, length=length)
-        text = config.get("text_config", config)
-        context = text.get("max_position_embeddings") if isinstance(text, dict) else None
+        text = config.get("text_config") or config
+        names = ("max_position_embeddings", "n_positions")
+        context = next((text[n] for n in names if text.get(n) is not None), None)
     # A config may leave it out; then nothing is said of turns inside it.
     known = isinstance(context, int | float) and not isinstance(context, bool) and context > 0
     return Described(str(path), rope.specs, context if known else None, rope.notes)
 
 
-def as_json(
-    described: Described, differences: Mapping[str, Difference | str] | None = None
-) -> dict[str, Any]:
+def as_json(described: Described, compared: Sequence[Compared] | None = None) -> dict[str, Any]:
     """Return a description for machines: what the terminal shows, and every pair."""
-    found = {} if differences is None else {"differences": _differences_as_json(differences)}
+    found = {} if compared is None else {"differences": [asdict(each) for each in compared]}
     return found | {
         "schema": DESCRIPTION,
         "name": described.name,
@@ -119,49 +158,42 @@ def as_json(
         "notes": list(described.notes),
         "layers": [
             {
-                "layers": layers,
-                "words": spec_in_words(spec),
-                "head_dim": spec.head_dim,
-                "rotary_dim": spec.rotary_dim,
-                "rotary_start": spec.rotary_start,
-                "layout": spec.layout,
-                "output_layout": spec.output_layout,
-                "direction": spec.direction,
-                "amplitude": float(spec.frequencies.amplitude),
+                "layers": group.title,
+                "context": group.context,
+                "words": spec_in_words(group.spec),
+                "head_dim": group.spec.head_dim,
+                "rotary_dim": group.spec.rotary_dim,
+                "rotary_start": group.spec.rotary_start,
+                "layout": group.spec.layout,
+                "output_layout": group.spec.output_layout,
+                "direction": group.spec.direction,
+                "frequencies": repr(group.spec.frequencies),
+                "amplitude": float(group.spec.frequencies.amplitude),
                 "never_turn": never_turning(pairs),
                 "pairs": [_finite(asdict(pair)) for pair in pairs],
             }
-            for layers, spec, pairs in _each(described)
+            for group, pairs in _each(described)
         ],
     }
 
 
-def differences(
-    first: Described, second: Described, position: float | None
-) -> dict[str, Difference | str]:
-    """Return where two models differ, for each type of layers of the first.
+def differences(first: Described, second: Described, position: float | None) -> list[Compared]:
+    """Return where two models differ: layers of equal names, or all with all.
 
-    A string says why there is nothing to compare. `position` is that of the largest angle
-    that is looked for; None stands for the last one of the shorter context.
+    `position` is that of the largest angle that is looked for; None stands for the last one
+    of the shorter context.
     """
-    contexts = [each.context for each in (first, second) if each.context is not None]
-    at = position if position is not None else min(contexts, default=4096) - 1
-    found: dict[str, Difference | str] = {}
-    for layers, spec in first.groups().items():
-        names = [name for name in layers.split(", ") if name in second.specs]
-        other = second.specs[names[0]] if names else next(iter(second.specs.values()))
-        try:
-            found[layers] = compare(spec, other, at)
-        except ValueError as error:
-            found[layers] = str(error)
+    shared = set(first.specs) & set(second.specs)
+    found = []
+    for own in first.groups():
+        for other in second.groups():
+            named = shared and not set(own.layers) & set(other.layers)
+            if named or (own.length and other.length and own.length[:2] != other.length[:2]):
+                continue
+            contexts = [each.context for each in (own, other) if each.context is not None]
+            at = position if position is not None else min(contexts, default=4096.0) - 1
+            found.append(Compared(own.title, other.title, compare(own.spec, other.spec, at)))
     return found
-
-
-def _differences_as_json(found: Mapping[str, Difference | str]) -> list[dict[str, Any]]:
-    return [
-        {"layers": layers} | ({"not_compared": each} if isinstance(each, str) else asdict(each))
-        for layers, each in found.items()
-    ]
 
 
 def never_turning(pairs: list[Pair]) -> list[int]:
@@ -175,14 +207,14 @@ def show(described: Described, stream: TextIO, *, table: bool) -> None:
     _print(console, Text(described.name, style="bold"))
     if described.context is not None:
         _print(console, _indented(f"{described.context:,.0f} positions"))
-    for layers, spec, pairs in _each(described):
-        _print(console, Text(f"\n{layers}", style="bold"))
+    for group, pairs in _each(described):
+        _print(console, Text(f"\n{group.title}", style="bold"))
         if not pairs:
             _print(console, _indented("no rotation"))
             continue
-        for words in spec_in_words(spec):
+        for words in spec_in_words(group.spec):
             _print(console, _indented(words))
-        if described.context is not None:
+        if group.context is not None:
             _print(console, _indented(_never(pairs)))
         cut = None if table or len(pairs) <= 2 * _SHOWN else _SHOWN
         _print(console, _table(pairs, cut))
@@ -192,23 +224,24 @@ def show(described: Described, stream: TextIO, *, table: bool) -> None:
         _print(console, _indented(note))
 
 
-def show_differences(
-    found: Mapping[str, Difference | str], names: tuple[str, str], stream: TextIO
-) -> None:
+def show_differences(compared: Sequence[Compared], names: tuple[str, str], stream: TextIO) -> None:
     """Print where two models differ."""
     console = Console(file=stream, highlight=False, markup=False, emoji=False)
-    for layers, difference in found.items():
-        _print(console, Text(f"\n{layers}: {names[0]} against {names[1]}", style="bold"))
-        for line in _difference(difference):
+    _print(console, Text(f"{names[0]} | {names[1]}", style="bold"))
+    for each in compared:
+        same = each.first == each.second
+        title = each.first if same else f"{each.first} | {each.second}"
+        _print(console, Text(f"\n{title}", style="bold"))
+        for line in _difference(each.difference):
             _print(console, _indented(line))
 
 
-def _difference(found: Difference | str) -> Iterator[str]:
-    if isinstance(found, str):
-        yield found
-        return
+def _difference(found: Difference) -> Iterator[str]:
     for what, own, other in found.what:
         yield f"{what}: {own} | {other}"
+    if found.theta is None or found.angle is None:
+        yield "the numbers of pairs differ: there is no pair to set beside a pair"
+        return
     if not found.different_pairs:
         yield "no pair turns at another speed" if found.what else "no difference"
         return
@@ -217,7 +250,7 @@ def _difference(found: Difference | str) -> Iterator[str]:
     yield f"largest relative difference of theta: {relative:.4g}, pair {pair}"
     angle, pair = found.angle
     yield (
-        f"largest difference of angles at position {found.position:,.0f}: {angle:.4g} rad, "
+        f"largest difference of angles at position {found.position:,.12g}: {angle:.4g} rad, "
         f"pair {pair}"
     )
 
@@ -255,9 +288,9 @@ def _table(pairs: list[Pair], cut: int | None) -> Table:
     return table
 
 
-def _each(described: Described) -> Iterator[tuple[str, RopeSpec, list[Pair]]]:
-    for layers, spec in described.groups().items():
-        yield layers, spec, pairs_of(spec, described.context)
+def _each(described: Described) -> Iterator[tuple[Group, list[Pair]]]:
+    for group in described.groups():
+        yield group, pairs_of(group.spec, group.context)
 
 
 def _finite(pair: dict[str, Any]) -> dict[str, Any]:

@@ -67,27 +67,28 @@ class Pair:
 
 @dataclass(frozen=True)
 class Difference:
-    """Where two RoPEs of equally many pairs differ.
+    """Where two RoPEs differ.
 
     Parameters
     ----------
     what
         Fields that differ: name, value of the first, value of the second.
+    position
+        Where angles are compared.
+    different_pairs
+        How many pairs turn at another speed. None, and the next two with it, where the two
+        have different numbers of pairs: there is nothing to set side by side.
     theta
         The largest relative difference of theta, and its pair.
     angle
         The largest difference of angles at `position`, in radians, and its pair.
-    position
-        Where angles are compared.
-    different_pairs
-        How many pairs differ in theta at all.
     """
 
     what: tuple[tuple[str, str, str], ...]
-    theta: tuple[float, int]
-    angle: tuple[float, int]
     position: float
-    different_pairs: int
+    different_pairs: int | None = None
+    theta: tuple[float, int] | None = None
+    angle: tuple[float, int] | None = None
 
 
 def plain(rule: FrequencyRule) -> FrequencyRule:
@@ -123,30 +124,21 @@ def pairs_of(spec: RopeSpec, context: float | None = None) -> list[Pair]:
 
 
 def compare(first: RopeSpec, second: RopeSpec, position: float) -> Difference:
-    """Return where two RoPEs differ.
-
-    Raises
-    ------
-    ValueError
-        If they have different numbers of pairs: there is nothing to set side by side.
-    """
+    """Return where two RoPEs differ, their angles at a position."""
+    what = tuple(_fields(first, second))
     if first.rotary_dim != second.rotary_dim:
-        raise ValueError(
-            f"the one has {first.rotary_dim // 2} pairs, the other {second.rotary_dim // 2}: "
-            "their frequencies cannot be set side by side"
-        )
-    own, other = first.theta(), second.theta()
-    largest = np.maximum(np.abs(own), np.abs(other))
-    with np.errstate(invalid="ignore"):
-        relative = np.where(largest == 0, 0.0, np.abs(own - other) / np.minimum(own, other))
-    relative = np.where(np.isnan(relative), 0.0, relative)
-    angles = np.abs(own - other) * abs(position)
+        return Difference(what, position)
+    own, other = (spec.direction * spec.theta() for spec in (first, second))
+    apart = np.abs(own - other)
+    smaller = np.minimum(np.abs(own), np.abs(other))
+    relative = np.divide(apart, smaller, out=np.full_like(apart, np.inf), where=smaller > 0)
+    relative[apart == 0] = 0.0
     return Difference(
-        what=tuple(_fields(first, second)),
+        what,
+        position,
+        different_pairs=int(np.count_nonzero(apart)),
         theta=_largest(relative),
-        angle=_largest(angles),
-        position=position,
-        different_pairs=int(np.count_nonzero(own != other)),
+        angle=_largest(apart * abs(position)),
     )
 
 
@@ -172,11 +164,17 @@ def _fields(first: RopeSpec, second: RopeSpec) -> Iterator[tuple[str, str, str]]
                 )
                 if a != b
             )
+        elif field.name == "pair_axes":
+            yield "axes of the pairs", _axes_in_words(own), _axes_in_words(other)
         else:
             yield field.name, str(own), str(other)
     a, b = (float(each.frequencies.amplitude) for each in (first, second))
     if a != b:
         yield "amplitude", f"{a:.9g}", f"{b:.9g}"
+
+
+def _axes_in_words(axes: tuple[int, ...] | None) -> str:
+    return "all follow one" if axes is None else "".join(map(str, axes))
 
 
 def spec_in_words(spec: RopeSpec) -> list[str]:
@@ -275,7 +273,7 @@ def _(rule: LongRoPE, rotary_dim: int) -> str:
     factors = rule.long_factors if rule.is_long else rule.short_factors
     return (
         f"LongRoPE: a factor for each pair, from {_n(min(factors))} to {_n(max(factors))}; the "
-        f"{kind} ones, long from {_n(rule.original_length)} positions on"
+        f"{kind} ones, long beyond {_n(rule.original_length)} positions"
     )
 
 

@@ -87,9 +87,10 @@ def test_two_configs_side_by_side(write):
     assert "largest relative difference of theta: 7," in output
     assert "at position 8,191" in output
     found = json.loads(describe(one, "--diff", other, "--json").output)
-    (difference,) = found["differences"]
-    assert difference["position"] == 131_071
-    assert difference["different_pairs"] == 35
+    (compared,) = found["differences"]
+    assert (compared["first"], compared["second"]) == ("every layer", "every layer")
+    assert compared["difference"]["position"] == 131_071
+    assert compared["difference"]["different_pairs"] == 35
 
 
 def test_equal_configs_do_not_differ(write):
@@ -190,8 +191,74 @@ def test_a_pair_that_stands_still_has_no_wavelength():
     assert (last.theta, last.wavelength, last.turns, last.ratio) == (0, math.inf, 0, 0)
 
 
-def test_specs_of_different_widths_are_not_compared():
-    """There is no pair to set beside a pair."""
+def test_of_different_widths_the_fields_are_compared():
+    """There is no pair to set beside a pair, but all else is said."""
     one, other = (rr.RopeSpec(d, layout="half") for d in (64, 128))
-    with pytest.raises(ValueError, match="32 pairs, the other 64"):
-        compare(one, other, 100)
+    found = compare(one, other, 100)
+    assert found.theta is found.angle is found.different_pairs is None
+    assert ("head_dim", "64", "128") in found.what
+
+
+def test_pairs_that_turn_the_other_way_drift_apart_twice_as_fast():
+    """The first pair of all, by 2 radians per position."""
+    one, other = (rr.RopeSpec(64, layout="half", direction=d) for d in (1, -1))
+    found = compare(one, other, 100)
+    assert found.angle == (200.0, 0)
+    assert found.different_pairs == 32
+
+
+def test_texts_of_both_lengths_are_shown(write):
+    """LongRoPE has two lists; each is told with the context that it is for."""
+    phi = {
+        "model_type": "phi3",
+        "head_dim": 16,
+        "hidden_size": 64,
+        "num_attention_heads": 4,
+        "rope_theta": 10_000.0,
+        "max_position_embeddings": 131_072,
+        "original_max_position_embeddings": 4096,
+        "rope_scaling": {"type": "longrope", "short_factor": [1.0] * 8, "long_factor": [9.0] * 8},
+    }
+    path = write("config.json", phi)
+    short, long = json.loads(describe(path, "--json").output)["layers"]
+    assert (short["context"], long["context"]) == (4096, 131_072)
+    assert short["layers"].endswith("up to 4,096 tokens")
+    assert long["pairs"][7]["theta"] == pytest.approx(short["pairs"][7]["theta"] / 9)
+    (asked,) = json.loads(describe(path, "--json", "--length", "8192").output)["layers"]
+    assert asked["pairs"] != short["pairs"]
+    titles = [each["first"] for each in json.loads(
+        describe(path, "--diff", path, "--json").output)["differences"]]  # fmt: skip
+    assert titles == [short["layers"], long["layers"]]
+
+
+def test_every_type_of_layers_is_compared(write):
+    """A model whose layers are all alike is compared with each type of the other's."""
+    two = {
+        "model_type": "gemma3_text",
+        "head_dim": 128,
+        "rope_theta": 1_000_000.0,
+        "rope_local_base_freq": 10_000.0,
+        "max_position_embeddings": 32_768,
+    }
+    one, other = write("one.json", PLAIN), write("other.json", two)
+    for first, second in ((one, other), (other, one)):
+        output = describe(first, "--diff", second).output
+        assert "full_attention" in output
+        assert "sliding_attention" in output
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--diff", "{}", "--at", "nan"], "no position"),
+        (["--diff", "{}", "--at", "inf", "--json"], "no position"),
+        (["--at", "5"], "--diff OTHER"),
+        (["--diff", "{}", "--table"], "leave out --diff"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(write, options, words):
+    """Status 2 and what to do, instead of an option without effect."""
+    path = write("config.json", LLAMA)
+    found = describe(path, *(option.format(path) for option in options))
+    assert found.exit_code == 2
+    assert words in found.output

@@ -196,3 +196,16 @@ def test_moves_that_do_not_fit_are_refused():
     with pytest.raises(errors.DtypeError):
         rr.reposition_rope(np.ones((3, 8), dtype=complex), 1, spec, axes="td")
     assert Fraction(1) == spec.frequencies.amplitude
+
+
+def test_a_scalar_moves_keys_along_all_axes():
+    """As a text is moved whose tokens stand at the same number on all axes."""
+    spec = rr.RopeSpec(12, layout="half", pair_axes=(0, 1, 2, 0, 1, 2))
+    k = np.random.default_rng(5).standard_normal((4, 12))
+    positions = np.stack([np.arange(4), np.arange(4) + 7, np.arange(4) + 9])
+    rotated = rr.apply_rope(k, positions, spec, axes="td")
+    moved = rr.reposition_rope(rotated, 5, spec, axes="td")
+    want = rr.apply_rope(k, positions + 5, spec, axes="td")
+    # Three rotations, each off by at most 0.8 ulp of cos and sin, two products and a sum.
+    atol = 3 * (2 * 1.6 + 3) * 2.0**-53 * 2 * np.abs(k).max()
+    np.testing.assert_allclose(moved, want, rtol=0, atol=atol)

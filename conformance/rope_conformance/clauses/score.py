@@ -146,7 +146,9 @@ def worked_example(trial: Trial, case: Case) -> None:
     score = float(y[0, 0, 0] @ y[0, -1, 0])
     one_pair = RopeSpec(2, layout="half", frequencies=Given([1.0]))
     amplitude = float(trial.spec.frequencies.amplitude)
-    want = amplitude**2 * float(cos_sin(2, one_pair)[0][0])
+    # Two apart; tried with one token alone, they are none apart.
+    apart = case.positions[-1] - case.positions[0]
+    want = amplitude**2 * float(cos_sin(apart, one_pair)[0][0])
     p = per_token(positions, trial.spec)
     both = bound(trial.profile, trial.spec, p, trial.dtype, amplitude, norm=True)[0, :, 0, 0]
     allowed = _SECOND_ORDER * (both[0] + both[-1])
@@ -162,7 +164,7 @@ def worked_example(trial: Trial, case: Case) -> None:
     trial.demand(
         judgement,
         f"the score of positions ({case.positions[0]}, {case.positions[-1]}) is {score:.9g}, "
-        f"not cos 2 = {want:.9g} (scores)",
+        f"not cos {apart} = {want:.9g} (scores)",
     )
 
 
