@@ -305,7 +305,11 @@ def _llama3_formulas(rule: Llama3, w: Array) -> Iterator[Reading]:
         yield Reading(words, blend(np.where(middle, by_length, k)))
     words = "between the limits wavelengths are blended, not frequencies"
     yield Reading(words, w / (k + (1 - k) * s))
-    yield Reading("fast pairs are divided, slow ones kept", blend(1 - k))
+    words = "fast pairs are divided, slow ones kept"
+    yield Reading(words, blend(1 - k))
+    yield Reading(
+        f"{words}; those between are as they should be", blend(np.where(middle, k, 1 - k))
+    )
 
 
 def _ntk_formulas(rule: Any, rotary_dim: int, head_dim: int) -> Iterator[Reading]:
