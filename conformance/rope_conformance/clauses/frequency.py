@@ -170,6 +170,7 @@ def ladder(trial: Trial, case: Case) -> None:
         "positions_int16",
         "positions_uint16",
         "stops_at_8192",
+        "identity_behind_the_table",
         "last_row_missing",
         "reads_behind_the_table",
         "memo_by_length",

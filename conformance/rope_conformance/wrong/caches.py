@@ -93,6 +93,12 @@ def stops_at_8192(spec: RopeSpec) -> Rope:
     return lambda x, positions: honest(x, np.minimum(positions, 8191), spec)
 
 
+@wrong(fault="cache")
+def identity_behind_the_table(spec: RopeSpec) -> Rope:
+    """The table has 8192 rows, and tokens behind its end are not rotated at all."""
+    return lambda x, positions: honest(x, np.where(positions < 8192, positions, 0), spec)
+
+
 @wrong(fault="cache", position_range=(0, 4095))
 def last_row_missing(spec: RopeSpec) -> Rope:
     """The table is one row short: the last position gets the row before."""

@@ -391,3 +391,23 @@ def test_text_after_a_video_overlaps_it(folder, prefix, seconds, interval, start
     # Decoding goes on behind the video all the same.
     assert delta == rr.decoding_delta(extent)
     assert len(positions[0]) + delta == max(positions.max(), positions[0, -1]) + 1
+
+
+@pytest.mark.parametrize("dim", [20, 64])
+def test_v_jepa2_is_the_map_that_is_declared_as_no_rotation(dim):
+    """Halves repeated in the table, neighbours as partners: the declared map, and no RoPE."""
+    vjepa2 = importlib.import_module("transformers.models.vjepa2.modeling_vjepa2")
+    positions = np.arange(40)
+    x = data(positions.size, dim).to(torch.float64)
+    seen = vjepa2.rotate_queries_or_keys(x.permute(1, 0, 2)[None], torch.from_numpy(positions))
+    y = seen[0].permute(1, 0, 2).numpy()
+    plain = RopeSpec(dim, layout="interleaved")
+    cos, sin = (np.concatenate([each, each], -1) for each in rr.cos_sin(positions, plain))
+    want = rr.apply_channel_tables(x.numpy(), cos, sin, layout="interleaved", axes="thd")
+    # Frequencies by exp all in float64, as the bound counts them; two products and a sum.
+    m = 7 + 4 * np.log(1e4)
+    size = np.abs(x.numpy()).max() * np.sqrt(2)
+    assert np.abs(y - want).max() <= (m * positions.max() + 8) * 2.0**-53 * size
+    # A rotation it is not: pairs change their length.
+    assert rr.pair_determinants(cos, sin, layout="interleaved").min() < 0
+    assert np.abs(y - rr.apply_rope(x.numpy(), positions, plain, axes="thd")).max() > 1
