@@ -98,11 +98,31 @@ class Keys:
     def __contains__(self, key: str) -> bool:
         return self._values.get(key) is not None
 
+    def forget(self, key: str) -> None:
+        """Let a key count as unread again."""
+        self._read.discard(key)
+
+    def part(self, key: str) -> Mapping[object, object] | None:
+        """A mapping inside, which does not count as read."""
+        value = self._values.get(key)
+        return value if isinstance(value, Mapping) else None
+
+    def is_empty(self) -> bool:
+        """Whether there is no key at all, not even one without a value."""
+        return not self._values
+
     def same(self, other: Keys) -> bool:
         """Whether another mapping has the same content."""
         try:
             return self._values == other._values
         except RecursionError:  # nested too deep to be compared, and to be of use
+            return False
+
+    def agrees(self, key: str, other: Keys) -> bool:
+        """Whether another mapping has the same value under a key."""
+        try:
+            return bool(self._values.get(key) == other._values.get(key))
+        except Exception:  # nested too deep, or values of a class that cannot be compared
             return False
 
     def has_null(self, key: str) -> bool:
@@ -182,6 +202,17 @@ class Keys:
             given = ", ".join(f"{key} {width}" for key, width in found.items())
             raise ConfigValueError(f"{self.call}: {given} mean the same and differ; leave one out")
         return next(iter(found.values()), None)
+
+    def first_width(self, key: str) -> int | None:
+        """A number of heads; of a list with one for each layer, the first that is not 0."""
+        value = self.take(key)
+        if value is None or isinstance(value, numbers.Number):
+            return self.width(key)
+        found = (self._whole(key, item, 0) for item in self._list(key, value))
+        first = next((count for count in found if count), None)
+        if first is None:
+            raise self.wrong(key, "must have a number above 0", value)
+        return first
 
     def number(self, key: str) -> Number | None:
         """A finite number."""

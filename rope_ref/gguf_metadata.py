@@ -1,13 +1,15 @@
 """RoPE as the metadata of a GGUF file describe it, in the reading of llama.cpp.
 
-GGUF has no key for the pair layout: it is fixed for each architecture, below. Converters
-fold some scalings into a tensor of divisors, ``rope_freqs.weight``, one for each pair.
+GGUF has no key for the pair layout: it is fixed for each architecture, in
+`rope_ref.gguf_architectures`. Converters fold some scalings into a
+tensor of divisors, ``rope_freqs.weight``, one for each pair.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from rope_ref.axes import contiguous_axes, ggml_axes
 from rope_ref.config_values import SPEAKS_OF_ROPE, Keys, shown
@@ -21,43 +23,16 @@ from rope_ref.errors import (
     UnknownRopeTypeError,
 )
 from rope_ref.frequencies import PowerLaw, RealRule
+from rope_ref.gguf_architectures import ARCHITECTURES, Architectures
 from rope_ref.model_config import EVERY_LAYER, ModelRope
+from rope_ref.model_types import EVERY_FOURTH
 from rope_ref.ntk import NTK
 from rope_ref.real import Real
 from rope_ref.remaps import Linear, LongRoPE
-from rope_ref.spec import Layout, RopeSpec
+from rope_ref.spec import RopeSpec
 from rope_ref.yarn import YaRN
 
 __all__ = ["ARCHITECTURES", "SCALING_TYPES", "read_gguf"]
-
-_LAYOUTS: dict[Layout, str] = {
-    "interleaved": (
-        "llama llama4 llada deci baichuan starcoder internlm2 minicpm xverse command-r cohere2 "
-        "cohere2moe olmo arctic deepseek deepseek2 deepseek2ocr deepseek32 plm chatglm granite "
-        "granitemoe granitehybrid chameleon bailingmoe smollm3 arcee ernie4_5 ernie4_5-moe "
-        "mistral3 mistral4 glm-dsa glm4 bailingmoe3"
-    ),
-    "half": (
-        "falcon falcon-h1 grok dbrx bert nomic-bert nomic-bert-moe stablelm bitnet qwen qwen2 "
-        "qwen2moe qwen3 qwen3moe qwen3next olmo2 olmoe phi2 phi3 phimoe plamo plamo2 gemma gemma2 "
-        "gemma3 gemma3n gemma4 starcoder2 openelm gptneox orion nemotron exaone exaone4 minicpm3 "
-        "dots1 hunyuan-dense hunyuan-moe gpt-oss lfm2 seed_oss apertus minimax-m2 pangu-embedded "
-        "afmoe laguna mimo2 step35 qwen2vl paddleocr qwen3vl qwen3vlmoe qwen35 qwen35moe qwen3tts "
-        "glm4moe hunyuan-vl"
-    ),
-}
-
-ARCHITECTURES: dict[str, Layout] = {
-    name: layout for layout, names in _LAYOUTS.items() for name in names.split()
-}
-"""The pair layout of each architecture that llama.cpp knows."""
-
-_INTERLEAVED_AXES = frozenset("qwen3vl qwen3vlmoe qwen35 qwen35moe qwen3tts".split())
-_SEVERAL_AXES = frozenset("qwen2vl paddleocr glm4 glm4moe hunyuan-vl bailingmoe3".split())
-_HALF_WITH_AXES = frozenset(("glm4", "bailingmoe3"))
-_LATENT = frozenset("deepseek2 deepseek2ocr deepseek32 plm minicpm3 glm-dsa mistral4".split())
-_PLAIN_WHERE_SLIDING = frozenset(("gemma3", "laguna"))  # base 10000 and no scaling there
-_OWN_BETAS = {"grok": (8, 1), "mistral3": (32, 1)}  # architectures that read beta_fast and _slow
 
 SCALING_TYPES = ("none", "linear", "yarn", "longrope")
 """The values of ``rope.scaling.type``."""
@@ -126,8 +101,9 @@ class _Reader:
         for key in self.keys.unread():
             if SPEAKS_OF_ROPE.search(key):
                 raise UnknownConfigKeyError(
-                    f"{self.keys.call}: the key {shown(key)} speaks of RoPE, but architecture "
-                    f"{self.name!r} does not heed it; remove it"
+                    f"{self.keys.call}: the key {shown(key)} speaks of RoPE and is not understood "
+                    f"here for architecture {self.name!r}; if it changes the rotation, build the "
+                    "RopeSpec by hand, else leave it out"
                 )
         return ModelRope(specs, tuple(dict.fromkeys(self.notes)))
 
@@ -135,29 +111,49 @@ class _Reader:
         return f"{self.name}.{key}"
 
     def _specs(self) -> dict[str, RopeSpec]:
+        name, keys = self.name, self.keys
         head_dim = self._head_dim()
         base = self._positive("rope.freq_base", 10000.0)
         width = self._width(head_dim, "rope.dimension_count")
-        sliding_base: Real | None = self.keys.positive(self._key("rope.freq_base_swa"))
-        sliding_width = self.keys.width(self._key("rope.dimension_count_swa"))
         full = self._spec(head_dim, width, self._rule(base, width))
-        plain = self.name in _PLAIN_WHERE_SLIDING
-        if sliding_base is None and sliding_width is None and not plain:
+        window = keys.number(self._key("attention.sliding_window"))
+        slides = name not in Architectures.window_matters or bool(window)
+        if name in Architectures.every_fourth_still:
+            self.notes.append(EVERY_FOURTH)
+        if name in Architectures.still_where_full and slides:
+            self.notes.append("layers of type 'full_attention' do not rotate")
+            still = RopeSpec(head_dim, layout=full.layout, rotary_dim=0)
+            return {"full_attention": still, "sliding_attention": full}
+        own = ("rope.freq_base_swa", "rope.dimension_count_swa", "attention.key_length_swa")
+        if not slides:
+            for key in own:
+                self._inert(key)
             return {EVERY_LAYER: full}
+        sliding_base: Real | None = keys.positive(self._key(own[0]))
+        sliding_width, sliding_head = (keys.width(self._key(key)) for key in own[1:])
+        plain = name in Architectures.plain_where_sliding
+        apart = name in Architectures.divisors_where_full
+        given = (sliding_base, sliding_width, sliding_head)
+        if given == (None, None, None) and not plain and not apart:
+            return {EVERY_LAYER: full}
+        if apart:
+            keys.need(self._key(own[0]), "the base of sliding layers")
         if sliding_base is None:
-            sliding_base = 10000.0 if plain else base
+            sliding_base = Architectures.base_where_sliding.get(name, base)
+        if sliding_head is not None:
+            width = head_dim = keys.head_dim(sliding_head)
         width = width if sliding_width is None else sliding_width
-        rule = PowerLaw(sliding_base) if plain else self._rule(sliding_base, width)
-        return {
-            "full_attention": full,
-            "sliding_attention": self._spec(head_dim, width, rule),
-        }
+        rule: RealRule = PowerLaw(sliding_base)
+        if not plain:
+            rule = self._rule(sliding_base, width, divide=not apart)
+        sliding = self._spec(head_dim, width, rule)
+        return {"full_attention": full, "sliding_attention": sliding}
 
     def _spec(self, head_dim: int, width: int, rule: RealRule) -> RopeSpec:
         layout, axes = ARCHITECTURES[self.name], self._axes()
-        if axes is not None and self.name in _HALF_WITH_AXES:
+        if axes is not None and self.name in Architectures.half_with_axes:
             layout = "half"
-        start = head_dim - width if self.name in _LATENT else 0
+        start = head_dim - width if self.name in Architectures.latent else 0
         return RopeSpec(
             head_dim,
             layout=layout,
@@ -174,7 +170,7 @@ class _Reader:
         if latent is not None or given is not None:
             return keys.head_dim(given or 0 if latent is None else latent)
         size = keys.width(self._key("embedding_length"))
-        heads = keys.width(self._key("attention.head_count"))
+        heads = keys.first_width(self._key("attention.head_count"))
         if size is None or heads is None:
             raise MissingConfigKeyError(
                 f"{keys.call}: {self._key('attention.key_length')!r} is missing, and so is "
@@ -202,13 +198,13 @@ class _Reader:
         sections = self.keys.counts(key)
         if sections is None or not any(sections):
             return None
-        if self.name in _INTERLEAVED_AXES:
+        if self.name in Architectures.interleaved_axes:
             return ggml_axes(sections)
-        if self.name in _SEVERAL_AXES:
+        if self.name in Architectures.several_axes:
             return contiguous_axes(sections)
         raise UnknownConfigKeyError(
-            f"{self.keys.call}: {key!r} speaks of position axes, but architecture {self.name!r} "
-            "has one; remove it"
+            f"{self.keys.call}: {key!r} speaks of position axes and is not understood here for "
+            f"architecture {self.name!r}; if it changes the rotation, build the RopeSpec by hand"
         )
 
     def _factor(self) -> Real:
@@ -224,7 +220,7 @@ class _Reader:
         # 0 means that nothing is scaled.
         return found[0][1] or 1 if found else 1
 
-    def _rule(self, base: Real, width: int) -> RealRule:
+    def _rule(self, base: Real, width: int, *, divide: bool = True) -> RealRule:
         keys = self.keys
         kind = keys.text(self._key("rope.scaling.type")) or "linear"
         if kind not in SCALING_TYPES:
@@ -242,12 +238,12 @@ class _Reader:
                 raise ConfigValueError(
                     f"{keys.call}: {self._key(key)!r} must be 1, for a spec has no such weight"
                 )
-        divided = self._divided(plain, width)
+        divided = self._divided(plain, width) if divide else plain
         attention = keys.positive(self._key("rope.scaling.attn_factor"))
-        if attention not in (None, 1) and not isinstance(divided, LongRoPE):
+        if kind != "yarn" and attention not in (None, 1) and _LONG not in keys:
             raise ConfigValueError(
-                f"{keys.call}: {self._key('rope.scaling.attn_factor')!r} goes with LongRoPE's two "
-                "tensors of factors, which are not given; add them"
+                f"{keys.call}: {self._key('rope.scaling.attn_factor')!r} goes with YaRN, or with "
+                "LongRoPE's two tensors of factors; neither is given"
             )
         if kind == "longrope" and _LONG not in keys:
             raise MissingConfigKeyError(
@@ -290,6 +286,8 @@ class _Reader:
             keys.take(self._key("rope.scaling.original_context_length"))
             if freqs is None:
                 return plain
+            if max(freqs) >= 1e30:
+                self.notes.append(f"pairs that {_FREQS} divides by 1e30 stand all but still")
             # One list for texts of any length.
             return LongRoPE(
                 plain, short_factors=freqs, long_factors=freqs, original_length=2, factor=1
@@ -313,18 +311,16 @@ class _Reader:
                 "rope.scaling.alpha; remove them"
             )
         betas = []
-        own = _OWN_BETAS.get(self.name)
+        own = Architectures.own_betas.get(self.name)
         for key, usual in zip(("fast", "slow"), own or (32, 1), strict=True):
             name = f"rope.scaling.yarn_beta_{key}"
             given = keys.positive(self._key(name))
             if own is None and given not in (None, usual):
                 self.notes.append(f"{name} {given} is of no effect on architecture {self.name!r}")
             betas.append(usual if own is None or given is None else given)
-        # Stored as 0.1 mscale_all_dim; 0 stands for none.
-        stored = keys.number(self._key("rope.scaling.yarn_log_multiplier")) or 0
-        weight = stored / 0.1
+        weight = self._log_multiplier()
         upper = weight if self.name == "deepseek2" and weight != 1 else 1
-        return YaRN(
+        rule = YaRN(
             plain,
             factor=factor,
             original_length=self._original(),
@@ -334,3 +330,20 @@ class _Reader:
             mscale=upper if weight else None,
             mscale_all_dim=weight or None,
         )
+        attention = keys.positive(self._key("rope.scaling.attn_factor"))
+        if attention in (None, 1):
+            return rule
+        return replace(rule, attention_factor=rule.amplitude * Fraction(attention or 1))
+
+    def _log_multiplier(self) -> Real:
+        """mscale_all_dim; 0 stands for none."""
+        key = "rope.scaling.yarn_log_multiplier"
+        stored = self.keys.number(self._key(key))
+        if stored is None:
+            return 0
+        if self.name in Architectures.tenths:
+            return stored / 0.1
+        if self.name in Architectures.whole:
+            return stored
+        self.notes.append(f"{key} {stored} is of no effect on architecture {self.name!r}")
+        return 0

@@ -11,23 +11,23 @@ side; new ones have all in ``rope_parameters``, either once or once for each typ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from rope_ref.config_parts import attention_part, model_row, text_part
 from rope_ref.config_rules import ALIASES, PARAMETERS, ROPE_TYPES, Scaling
-from rope_ref.config_values import SPEAKS_OF_ROPE, Keys, shown
+from rope_ref.config_values import Keys, shown
+from rope_ref.config_words import STILL_LAYERS, agree, leftover, must_rotate
 from rope_ref.errors import (
     ConfigError,
     ConfigValueError,
     LayerTypeError,
-    MissingConfigKeyError,
     RopeError,
     UnknownConfigKeyError,
-    UnknownModelTypeError,
     UnknownRopeTypeError,
 )
 from rope_ref.frequencies import PowerLaw
 from rope_ref.model_heads import Heads
-from rope_ref.model_types import MODEL_TYPES, SOURCE, LayerRope, ModelType
+from rope_ref.model_types import EVERY_FOURTH, MODEL_TYPES, SOURCE, LayerRope, ModelType
 from rope_ref.real import Real
 from rope_ref.spec import LAYOUTS, Layout, RopeSpec
 
@@ -38,7 +38,9 @@ EVERY_LAYER = "every layer"
 
 _ELSEWHERE = {
     "llama_4_scaling_beta": "is a temperature on queries, which a spec does not have",
+    "finetuned": "changes nothing about how a layer rotates",
     "max_position_embeddings": "is of no effect there",
+    "max_trained_positions": "is a matter of serving, which a spec does not have",
 }
 
 
@@ -121,53 +123,12 @@ def read_hf_config(
         raise ConfigValueError(f"{call}: layout={shown(layout)} must be 'interleaved' or 'half'")
     asked = Keys({"length": length}, call).length("length")
     notes: list[str] = []
-    keys, name = _part(Keys(config, call), notes)
-    return _Reader(keys, _row(name, layout, keys), name, layout, asked, notes).read()
+    keys, name = text_part(Keys(config, call), notes)
+    return _Reader(keys, model_row(name, layout, keys), name, layout, asked, notes).read()
 
 
 def _peek(config: object, key: str) -> object:
     return config.get(key) if isinstance(config, Mapping) else None
-
-
-def _part(keys: Keys, notes: list[str]) -> tuple[Keys, str | None]:
-    """The part of a config that is about text, and its model type."""
-    name = keys.text("model_type")
-    if "text_config" not in keys:
-        return keys, name
-    for key in keys:
-        if SPEAKS_OF_ROPE.search(key):
-            raise ConfigValueError(
-                f"{keys.call}: {key!r} stands beside a text_config, which has the RoPE; move it "
-                "inside, or hand over the part you mean by itself"
-            )
-        if key.endswith("_config") and key != "text_config":
-            notes.append(f"{key} is another part of the model; its RoPE, if any, is not read")
-    inner = keys.mapping("text_config")
-    assert inner is not None
-    if "text_config" in inner:
-        raise ConfigValueError(f"{keys.call}: text_config must not hold another text_config")
-    inner_name = inner.text("model_type")
-    if inner_name is None and name is not None:
-        inner_name = next((n for n in (f"{name}_text", name) if n in MODEL_TYPES), name)
-    return inner, inner_name
-
-
-def _row(name: str | None, layout: Layout | None, keys: Keys) -> ModelType:
-    row = None if name is None else MODEL_TYPES.get(name)
-    if row is not None:
-        return row if layout is None else replace(row, layout=layout, output_layout=None)
-    if layout is not None:
-        return ModelType(layout, plain_is_whole=False, ntk_alpha=True, skips_layers=True)
-    if name is None:
-        raise MissingConfigKeyError(
-            f"{keys.call}: 'model_type' is missing, from which the pair layout follows; add it, or "
-            "give layout='half' or layout='interleaved'"
-        )
-    raise UnknownModelTypeError(
-        f"{keys.call}: model_type {shown(name)} is not in the table of {len(MODEL_TYPES)} model "
-        f"types ({SOURCE}), and configs do not name the pair layout; give layout='half' or "
-        "layout='interleaved'"
-    )
 
 
 @dataclass
@@ -189,45 +150,60 @@ class _Reader:
             self.longest = self.top.length("n_positions")
 
     def read(self) -> ModelRope:
-        self._must_rotate()
-        specs = {
-            kind: self._spec(keys, layer) for kind, (keys, layer) in self._parameters().items()
-        }
+        self.attention = attention_part(self.top, self.row, self.notes)
+        for part in (self.top, self.attention):
+            if part is not None:
+                must_rotate(part, self.row if part is self.top else ModelType(), self.notes)
+        self._special_layers()
+        specs = self._specs()
         still = self.row.still_layers if not self.top.has_null("sliding_window") else ()
         if list(specs) == [EVERY_LAYER] and (self.kinds or still):
             kinds = self.kinds or {"sliding_attention", *still}
             specs = dict.fromkeys(sorted(kinds), specs[EVERY_LAYER])
-        for kind in still:
+        for kind in (*still, *STILL_LAYERS):
             if kind in specs:
                 specs[kind] = RopeSpec(specs[kind].head_dim, layout=self.row.layout, rotary_dim=0)
         for kind, spec in specs.items():
             if not spec.rotary_dim:
                 self.notes.append(f"layers of type {kind!r} do not rotate")
-        self._refuse_the_rest()
+        known = self.name in MODEL_TYPES
+        for part in (self.top, self.attention):
+            if part is not None:
+                leftover(part, self.row, self.name, known=known, notes=self.notes)
         if self.row.remark:
             self.notes.append(self.row.remark)
         return ModelRope(specs, tuple(dict.fromkeys(self.notes)))
 
-    def _must_rotate(self) -> None:
-        kind = self.top.text("position_embedding_type")
-        if kind not in (None, "rope", "rotary"):
-            raise ConfigValueError(
-                f"{self.top.call}: position_embedding_type is {shown(kind)}, so the model has no "
-                "RoPE to describe"
-            )
-        if self.top.flag("alibi"):
-            raise ConfigValueError(
-                f"{self.top.call}: alibi is true, so the model has no RoPE to describe"
-            )
+    def _specs(self) -> dict[str, RopeSpec]:
+        """The spec of each type of layers; notes on one of several name it."""
+        specs, said = {}, {}
+        for kind, (keys, layer) in self._parameters().items():
+            start = len(self.notes)
+            specs[kind] = self._spec(keys, layer)
+            said[kind] = self.notes[start:]
+            del self.notes[start:]
+        for kind, notes in said.items():
+            for note in notes:
+                shared = all(note in others for others in said.values())
+                self.notes.append(note if shared else f"{kind}: {note}")
+        return specs
+
+    def _special_layers(self) -> None:
         if self.top.flag("rotary_value"):
             self.notes.append("rotary_value: values are rotated as queries and keys are")
-        for key in ("no_rope_layers", "no_rope_layer_interval") if self.row.skips_layers else ():
-            if self.top.take(key) is not None:
-                self.notes.append(f"{key} says which layers rotate; a spec says how")
+        named = [key for key in ("no_rope_layers", "no_rope_layer_interval") if key in self.top]
+        for key in named if self.row.skips_layers else ():
+            self.top.take(key)
+            self.notes.append(f"{key} says which layers rotate; a spec says how")
+        if self.row.fourth_is_still and not named:
+            self.notes.append(EVERY_FOURTH)
 
     def _parameters(self) -> dict[str, tuple[Keys | None, LayerRope]]:
         """The scaling part for each type of layers; None where these do not rotate."""
-        new, old = self.top.mapping("rope_parameters"), self.top.mapping("rope_scaling")
+        new, old = (
+            None if part is None or part.is_empty() else part
+            for part in map(self.top.mapping, ("rope_parameters", "rope_scaling"))
+        )
         if new is not None and old is not None and not new.same(old):
             raise ConfigValueError(
                 f"{self.top.call}: rope_parameters and rope_scaling both stand in the config and "
@@ -348,19 +324,36 @@ class _Reader:
                 f"{keys.call}: partial_rotary_factor must be above 0 and at most 1, got "
                 f"{shown(found)}"
             )
+        if key is not None:
+            used = self.row.fraction if found is None else found
+            agree(self.top, key, used, self.notes, given=found is not None)
         return found
 
     def _base(self, keys: Keys, layer: LayerRope) -> Real:
-        outside = None if layer.base_key is None else self.top.positive(layer.base_key)
+        key = layer.base_key
+        if key is not None and self.row.or_rope_theta and key not in self.top:
+            key = "rope_theta"
+        outside = None if key is None else self.top.positive(key)
         inside = keys.positive("rope_theta")
+        if key is not None and self.attention is not None:
+            attention = self.attention.positive("rope_theta")
+            if attention is not None and outside not in (None, attention):
+                raise ConfigValueError(
+                    f"{self.top.call}: {key} {outside} and attn_config['rope_theta'] {attention} "
+                    "contradict each other; leave one out"
+                )
+            outside = attention if outside is None else outside
         if inside is not None and outside not in (None, inside):
-            self.notes.append(
-                f"{layer.base_key} {outside} is overruled by {inside} in {keys.where}"
-            )
-        if inside is None and outside is None:
-            self.heads.unsaid(layer.base_key or "the base", layer.base)
-            return layer.base
-        return outside if inside is None else inside  # type: ignore[return-value]
+            self.notes.append(f"{key} {outside} is overruled by {inside} in {keys.where}")
+        found = outside if inside is None else inside
+        base = layer.base if found is None else found
+        if key is not None and not self.row.layers:
+            agree(self.top, key, base, self.notes, given=found is not None, base=True)
+        if found is None and key is None:
+            self.notes.append(f"the base is {base}; no key of this model type says it ({SOURCE})")
+        elif found is None:
+            self.heads.unsaid(key or "", base)
+        return base
 
     def _outer_original(self, keys: Keys, rope_type: str) -> Real | None:
         """The original length at the top, where it counts."""
@@ -379,16 +372,11 @@ class _Reader:
                 keys.take(key)
                 self.notes.append(f"{keys.name(key)} {what}")
         for key in keys.unread():
+            if keys.take(key) is False and key not in PARAMETERS and "interleav" not in key:
+                self.notes.append(f"{keys.name(key)} is false, so it changes nothing")
+                continue
             raise UnknownConfigKeyError(
-                f"{keys.call}: {keys.name(key)} is not a key that rope_type {rope_type!r} of model "
-                f"type {shown(self.name)} heeds; remove it, or change rope_type"
+                f"{keys.call}: {keys.name(key)} is not understood here with rope_type "
+                f"{rope_type!r} of model type {shown(self.name)}; if it changes the rotation, "
+                "change rope_type or build the RopeSpec by hand, else leave it out"
             )
-
-    def _refuse_the_rest(self) -> None:
-        """Refuse a key of the config that speaks of RoPE and was not read."""
-        for key in self.top.unread():
-            if SPEAKS_OF_ROPE.search(key):
-                raise UnknownConfigKeyError(
-                    f"{self.top.call}: the key {shown(key)} speaks of RoPE, but model type "
-                    f"{shown(self.name)} does not heed it; remove it"
-                )

@@ -39,6 +39,10 @@ class Heads:
             still, turning = self._latent()
             return top.head_dim(still + turning)
         given = top.width(layer.head_dim_key)
+        if given is None and layer.head_dim is None:
+            given = top.width("head_dim")
+        if given is None and self.name not in MODEL_TYPES:
+            given = top.width("kv_channels")
         usual = row.head_dim if layer.head_dim is None else layer.head_dim
         if given is None and usual is not None and not top.has_null(layer.head_dim_key):
             self.unsaid(layer.head_dim_key, usual)
@@ -95,6 +99,11 @@ class Heads:
         whole |= rope_type == "default" and row.plain_is_whole
         key = "qk_rope_head_dim" if row.trailing else "rotary_dim"
         if row.trailing or row.rotary_dim is not None:
+            if row.rotary_dim and self.top.has_null(key):
+                raise ConfigValueError(
+                    f"{self.top.call}: {key!r} is null, by which systems mean different things; "
+                    f"give a number, or leave it out for {row.rotary_dim}"
+                )
             count = self.top.width(key)
             if count is None and row.rotary_dim:
                 count = self._or_usual(key, row.rotary_dim)
@@ -147,8 +156,9 @@ class Heads:
             kind = "interleaved" if True in flags else "contiguous"
         if kind is None and (sections or any(flag is not None for flag in flags)):
             raise UnknownConfigKeyError(
-                f"{keys.call}: {keys.where} speaks of position axes (mrope_section), but models of "
-                f"type {shown(self.name)} have one; remove the key"
+                f"{keys.call}: {keys.where} speaks of position axes (mrope_section), which are not "
+                f"understood here for model type {shown(self.name)}; if they change the rotation, "
+                "build the RopeSpec by hand"
             )
         if any(flag not in (None, kind == "interleaved") for flag in flags):
             raise ConfigValueError(

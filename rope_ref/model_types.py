@@ -13,7 +13,7 @@ from typing import Literal
 
 from rope_ref.spec import Layout
 
-__all__ = ["MODEL_TYPES", "SOURCE", "LayerRope", "ModelType"]
+__all__ = ["EVERY_FOURTH", "MODEL_TYPES", "SOURCE", "LayerRope", "ModelType"]
 
 SOURCE = "transformers 5.24.0"
 
@@ -62,6 +62,8 @@ class ModelType:
     base_key, fraction_key
         What this type calls ``rope_theta`` and ``partial_rotary_factor``; None if no key
         is read at all.
+    or_rope_theta
+        Whether ``rope_theta`` is read too, where `base_key` is missing.
     plain_is_whole
         Whether the plain rotation pays no heed to the fraction; scaled ones always do.
     rotary_dim
@@ -88,6 +90,14 @@ class ModelType:
     skips_layers
         Whether ``no_rope_layers`` and ``no_rope_layer_interval`` name layers that do not
         rotate.
+    fourth_is_still
+        Whether every fourth layer does not rotate, where the config does not name them.
+    says_rope
+        Whether there is RoPE only if ``position_embedding_type`` says so.
+    ignores_kind
+        Whether ``position_embedding_type`` is not read.
+    attn_config
+        Whether ``rope_theta`` may stand in a part ``attn_config``.
     remark
         What a spec cannot say.
     """
@@ -97,6 +107,7 @@ class ModelType:
     direction: int = 1
     base: float = 10000.0
     base_key: str | None = "rope_theta"
+    or_rope_theta: bool = False
     head_dim: int | None = None
     fraction: float = 1.0
     fraction_key: str | None = "partial_rotary_factor"
@@ -112,6 +123,10 @@ class ModelType:
     ntk_alpha: bool = False
     yarn_is_longrope: bool = False
     skips_layers: bool = False
+    fourth_is_still: bool = False
+    says_rope: bool = False
+    ignores_kind: bool = False
+    attn_config: bool = False
     remark: str | None = None
 
 
@@ -120,7 +135,9 @@ PAIRS = ModelType("interleaved")
 PERMUTED = ModelType("interleaved", output_layout="half")  # read in pairs, written half-split
 PARTIAL = ModelType(plain_is_whole=False)
 
-_EVERY_FOURTH = "every fourth layer does not rotate, unless no_rope_layers says otherwise"
+EVERY_FOURTH = "every fourth layer does not rotate"
+"""A remark that no spec can hold."""
+
 _INDEXER = "the indexer of sparse attention has a rotation of its own"
 
 
@@ -142,6 +159,7 @@ _DEEPSEEK_V4 = {
     "main": LayerRope(10000.0, scaled=False),
     "compress": LayerRope(160000.0, "compress_rope_theta", yarn_amplitude=1.0),
 }
+_MIMO_SLIDING = LayerRope(10000.0, "swa_rope_theta", scaled=False, head_dim_key="swa_head_dim")
 _MROPE = replace(HALF, axes="contiguous", sections=(16, 24, 24), base=1e6)
 _QWEN3_VL = replace(HALF, axes="interleaved", sections=(24, 20, 20), base=5e5)
 _QWEN3_5 = ModelType(
@@ -156,10 +174,12 @@ _ROWS: tuple[tuple[str, ModelType], ...] = (
     # Pairs are halves, and nothing else is special.
     (
         "llama mistral qwen2 qwen2_moe qwen3_moe ministral olmo olmo2 olmoe granite granitemoe "
-        "granitemoeshared granitemoehybrid starcoder2 falcon dbrx chameleon arcee dots1 "
-        "diffllama doge falcon_h1 csm moshi",
+        "granitemoeshared starcoder2 falcon chameleon arcee dots1 "
+        "diffllama doge falcon_h1 csm moshi internlm2 minicpm",
         HALF,
     ),
+    ("dbrx", replace(HALF, attn_config=True)),
+    ("granitemoehybrid", replace(HALF, says_rope=True)),
     ("qwen3 flint ministral3 seed_oss afmoe internlm3 voxtral_realtime_text",
      replace(HALF, head_dim=128)),
     ("gemma gemma2 vaultgemma t5_gemma_module", replace(HALF, head_dim=256)),
@@ -171,9 +191,11 @@ _ROWS: tuple[tuple[str, ModelType], ...] = (
     ("apertus", replace(HALF, base=1.2e7)),
     ("gte", replace(HALF, base=160000.0)),
     ("jina_embeddings_v3", replace(HALF, base=20000.0)),
-    ("nomic_bert", replace(HALF, base=1000.0)),
+    ("nomic_bert",
+     replace(PARTIAL, base=1000.0, base_key="rotary_emb_base", or_rope_theta=True,
+             fraction_key="rotary_emb_fraction")),
     ("gpt_oss", replace(HALF, base=150000.0, head_dim=64)),
-    ("smollm3", replace(HALF, base=2e6, skips_layers=True, remark=_EVERY_FOURTH)),
+    ("smollm3", replace(HALF, base=2e6, skips_layers=True, fourth_is_still=True)),
     ("exaone4 exaone_moe", replace(HALF, still_layers=("full_attention",))),
     ("esm", replace(HALF, fraction_key=None)),
     ("hunyuan_v1_dense hunyuan_v1_moe", _HUNYUAN),
@@ -201,7 +223,7 @@ _ROWS: tuple[tuple[str, ModelType], ...] = (
     ("gptj codegen", replace(PAIRS, base_key=None, fraction_key=None, rotary_dim=64)),
     ("roformer", replace(PAIRS, base_key=None, fraction_key=None)),
     ("llama4_text",
-     replace(PAIRS, base=5e5, head_dim=128, skips_layers=True, remark=_EVERY_FOURTH)),
+     replace(PAIRS, base=5e5, head_dim=128, skips_layers=True, fourth_is_still=True)),
     # Multi-head latent attention: the rotating channels stand behind the others.
     ("deepseek_v2", replace(PAIRS, widths=(128, 64))),
     # Kimi-K2 is published with this model type and the code of DeepSeek-V3.
@@ -217,12 +239,12 @@ _ROWS: tuple[tuple[str, ModelType], ...] = (
     ("gemma3_text", replace(HALF, head_dim=256, layers=_gemma(1e6))),
     ("gemma3n_text", replace(HALF, head_dim=256, layers=_gemma(1e6))),
     ("gemma4_text", replace(HALF, head_dim=256, layers=_GEMMA_4, fraction=0.25)),
-    ("modernbert modernbert-decoder", replace(HALF, layers=_MODERNBERT)),
+    ("modernbert modernbert-decoder", replace(HALF, layers=_MODERNBERT, ignores_kind=True)),
     ("olmo3",
      replace(HALF, layers=_two(LayerRope(5e5), LayerRope(5e5, scaled=False)))),
     ("mimo_v2_flash",
      replace(PARTIAL, head_dim=192, fraction=0.334,
-             layers=_two(LayerRope(5e6), LayerRope(10000.0, scaled=False)))),
+             layers=_two(LayerRope(5e6), _MIMO_SLIDING))),
     ("deepseek_v4",
      replace(PAIRS, head_dim=512, fraction=0.125, plain_is_whole=False, trailing=True,
              layers=_DEEPSEEK_V4,

@@ -48,7 +48,6 @@ def test_the_layout_follows_from_the_architecture(architecture, layout):
     """GGUF has no key for it; each architecture has one layout."""
     assert ARCHITECTURES[architecture] == layout
     assert spec_of(metadata("qwen2")).layout == "half"
-    assert spec_of(metadata(architecture), layer_type=None if architecture != "gemma3" else FULL)
     found = set(read_gguf(metadata(architecture)).specs.values())
     assert {spec.layout for spec in found} == {layout}
 
@@ -96,15 +95,19 @@ def test_yarn_of_qwen_has_the_printed_values():
 
 
 def test_the_log_multiplier_is_a_tenth_of_mscale_all_dim():
-    """DeepSeek-V2's 0.0707 cancels the amplitude; in another architecture it divides by it."""
+    """DeepSeek-V2's 0.0707 cancels the amplitude; Mistral's 1 is the value itself."""
     keys = {"factor": 40.0, "original_context_length": 4096, "yarn_log_multiplier": 0.0707}
     plain = scaled("yarn", **keys)
     deepseek = {key.replace("llama.", "deepseek2."): value for key, value in plain.items()}
     deepseek |= {"general.architecture": "deepseek2", "deepseek2.rope.dimension_count": 64}
     assert rule_of(deepseek).amplitude == 1
-    # (0.1 ln 40 + 1) / (0.0707 ln 40 + 1), of the values 1.36888794541 and 1.26080377741.
-    ratio = 1.36888794541 / 1.26080377741
-    assert float(rule_of(plain).amplitude) == pytest.approx(ratio, rel=2e-11)
+    mistral = metadata("mistral3", rope__freq_base=1e6, rope__scaling__type="yarn",
+                       rope__scaling__factor=16.0, rope__scaling__yarn_log_multiplier=1.0,
+                       rope__scaling__original_context_length=16384)  # fmt: skip
+    assert rule_of(mistral).amplitude == 1
+    # 0.1 ln 40 + 1, for Llama does not read the key.
+    assert float(rule_of(plain).amplitude) == pytest.approx(1.36888794541, rel=5e-12)
+    assert any("yarn_log_multiplier 0.0707 is of no effect" in n for n in read_gguf(plain).notes)
 
 
 def test_only_some_architectures_read_the_ends_of_the_ramp():
@@ -181,9 +184,81 @@ def test_sliding_layers_have_keys_of_their_own():
     }
     with pytest.raises(errors.LayerTypeError, match=SLIDING):
         spec_of(given)
-    gemma = metadata("gemma3", rope__freq_base=1e6, rope__scaling__factor=8.0)
+    gemma = metadata("gemma3", rope__freq_base=1e6, rope__scaling__factor=8.0,
+                     attention__sliding_window=1024)  # fmt: skip
     assert rule_of(gemma, layer_type=SLIDING) == rr.PowerLaw(1e4)
     assert rule_of(gemma, layer_type=FULL) == rr.Linear(rr.PowerLaw(1e6), factor=8)
+
+
+def test_gemma_slides_where_there_is_a_window():
+    """gemma3 by its key, gemma3n always."""
+    for window in (..., 0):
+        given = metadata("gemma3", rope__freq_base=1e6, attention__sliding_window=window)
+        assert read_gguf(given).specs == {"every layer": spec_of(given)}
+    third = metadata("gemma3n", rope__freq_base=1e6)
+    assert rule_of(third, layer_type=SLIDING) == rr.PowerLaw(1e4)
+    assert rule_of(third, layer_type=FULL) == rr.PowerLaw(1e6)
+
+
+def test_gemma_4_has_divisors_and_wide_heads_in_full_layers():
+    """Heads of 512 channels with divisors there; 256 without elsewhere."""
+    divisors = [1.0] * 64 + [1e30] * 192
+    given = metadata("gemma4", {"rope_freqs.weight": divisors}, attention__key_length=512,
+                     attention__key_length_swa=256, rope__freq_base=1e6,
+                     rope__freq_base_swa=1e4, attention__sliding_window=512)  # fmt: skip
+    for widths in ({}, {"rope.dimension_count": 512, "rope.dimension_count_swa": 256}):
+        more = {f"gemma4.{key}": value for key, value in widths.items()}
+        specs = read_gguf(given | more).specs
+        assert specs[SLIDING] == rr.RopeSpec(256, layout="half")
+        assert (specs[FULL].head_dim, specs[FULL].rotary_dim) == (512, 512)
+        # Printed to twelve digits.
+        assert specs[FULL].theta()[63] == pytest.approx(0.0333762469429, rel=5e-12)
+        assert specs[FULL].theta()[64] < 1e-30
+    with pytest.raises(errors.MissingConfigKeyError, match="freq_base_swa"):
+        read_gguf({key: value for key, value in given.items() if "base_swa" not in key})
+
+
+def test_olmo_3_scales_its_full_layers():
+    """YaRN there, and the same base without scaling in sliding layers."""
+    given = metadata("olmo2", rope__freq_base=5e5, rope__scaling__type="yarn",
+                     rope__scaling__factor=8.0, attention__sliding_window=4096,
+                     rope__scaling__original_context_length=8192)  # fmt: skip
+    assert rule_of(given, layer_type=SLIDING) == rr.PowerLaw(5e5)
+    assert isinstance(rule_of(given, layer_type=FULL), rr.YaRN)
+    assert isinstance(rule_of(given | {"olmo2.attention.sliding_window": 0}), rr.YaRN)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "words"),
+    [
+        ("cohere2", "'full_attention' do not rotate"),
+        ("exaone4", "'full_attention' do not rotate"),
+        ("smollm3", "every fourth layer"),
+        ("llama4", "every fourth layer"),
+    ],
+)
+def test_layers_that_do_not_rotate_are_in_the_notes(architecture, words):
+    """In layers of full attention, or in every fourth; the others are the only RoPE."""
+    rope = read_gguf(metadata(architecture, attention__sliding_window=4096))
+    assert any(words in note for note in rope.notes)
+    assert rope.pick(None, "here").rotary_dim == 128
+    assert FULL not in rope.specs or rope.specs[FULL].rotary_dim == 0
+
+
+def test_an_amplitude_beside_yarn_multiplies_its_own():
+    """1.5 times 0.1 ln 4 + 1."""
+    rule = rule_of(scaled("yarn", factor=4.0, attn_factor=1.5))
+    assert float(rule.amplitude) == pytest.approx(1.5 * 1.13862943611, rel=1e-11)
+
+
+def test_the_number_of_heads_may_be_a_list():
+    """One for each layer, 0 where a layer has no attention."""
+    given = metadata(attention__key_length=..., embedding_length=4096,
+                     attention__head_count=[0, 32, 32])  # fmt: skip
+    assert spec_of(given).head_dim == 128
+    given["llama.attention.head_count"] = [0, 0]
+    with pytest.raises(errors.ConfigValueError, match="head_count"):
+        spec_of(given)
 
 
 def test_other_keys_are_nothing_to_rope():
