@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import singledispatch
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
+from rope_conformance.rules import plain_rule
 from rope_ref import (
     NTK,
     DynamicNTK,
@@ -23,7 +24,6 @@ from rope_ref import (
     NTKByParts,
     PowerLaw,
     Proportional,
-    RealRule,
     Remap,
     RopeSpec,
     YaRN,
@@ -31,7 +31,7 @@ from rope_ref import (
 )
 from rope_ref.axial import Axial, Reordered
 
-__all__ = ["Difference", "Pair", "compare", "pairs_of", "plain", "rule_in_words", "spec_in_words"]
+__all__ = ["Difference", "Pair", "compare", "pairs_of", "rule_in_words", "spec_in_words"]
 
 
 @dataclass(frozen=True)
@@ -91,23 +91,10 @@ class Difference:
     angle: tuple[float, int] | None = None
 
 
-def plain(rule: FrequencyRule) -> FrequencyRule:
-    """Return the rule below all remaps."""
-    return _below(rule) if isinstance(rule, RealRule) else rule
-
-
-def _below(rule: RealRule) -> RealRule:
-    if isinstance(rule, Axial):
-        return replace(rule, rules=tuple(_below(each) for each in rule.rules))
-    if isinstance(rule, Reordered):
-        return replace(rule, rule=_below(rule.rule))
-    return _below(rule.rule) if isinstance(rule, Remap) else rule
-
-
 def pairs_of(spec: RopeSpec, context: float | None = None) -> list[Pair]:
     """Return what each pair does, within a context of so many positions."""
     theta = spec.theta()
-    below = plain(spec.frequencies).theta(spec.rotary_dim)
+    below = plain_rule(spec.frequencies).theta(spec.rotary_dim)
     first, second = pair_channels(spec)
     return [
         Pair(

@@ -7,7 +7,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 from rope_ref import PowerLaw, Proportional
-from rope_ref.frequencies import FrequencyRule
+from rope_ref.axial import Axial, Reordered
+from rope_ref.frequencies import FrequencyRule, RealRule
 from rope_ref.real import Real
 from rope_ref.remaps import LongRoPE, Remap
 from rope_ref.yarn import YaRN
@@ -26,10 +27,16 @@ _ODD = 1.37  # a factor that no narrow type holds
 
 
 def plain_rule(rule: FrequencyRule) -> FrequencyRule:
-    """What lies below all remaps."""
-    while isinstance(rule, Remap):
-        rule = rule.rule
-    return rule
+    """What lies below all remaps, those of single axes too."""
+    return _below(rule) if isinstance(rule, RealRule) else rule
+
+
+def _below(rule: RealRule) -> RealRule:
+    if isinstance(rule, Axial):
+        return replace(rule, rules=tuple(_below(each) for each in rule.rules))
+    if isinstance(rule, Reordered):
+        return replace(rule, rule=_below(rule.rule))
+    return _below(rule.rule) if isinstance(rule, Remap) else rule
 
 
 def base_below(rule: FrequencyRule) -> Real | None:

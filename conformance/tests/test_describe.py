@@ -10,7 +10,8 @@ from click.testing import CliRunner
 import rope_ref as rr
 from rope_conformance.commands import rope_ref
 from rope_conformance.describing import DESCRIPTION
-from rope_conformance.description import compare, pairs_of, plain, rule_in_words, spec_in_words
+from rope_conformance.description import compare, pairs_of, rule_in_words, spec_in_words
+from rope_conformance.rules import plain_rule
 
 LLAMA = {
     "model_type": "llama",
@@ -179,7 +180,7 @@ def test_each_rule_is_told_in_words(rule):
     assert not any("(" + "rule=" in word or "PowerLaw" in word for word in words)
     spec = rr.RopeSpec(16, layout="half", frequencies=rule)
     assert spec_in_words(spec)
-    below = np.array(plain(rule).theta(16))
+    below = np.array(plain_rule(rule).theta(16))
     ratios = [pair.ratio for pair in pairs_of(spec)]
     np.testing.assert_allclose(ratios, spec.theta() / below, rtol=1e-15)
 

@@ -7,6 +7,7 @@ method of its own. Plain and given frequencies are left as they are.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from rope_ref import (
 )
 
 
-class Scaled(Rope):
+class Scaled(Rope, ABC):
     """A RoPE with one remap over a power law."""
 
     kind: type[Remap]
@@ -54,8 +55,9 @@ class Scaled(Rope):
         exponent = np.arange(0, self.spec.rotary_dim, 2) / self.spec.rotary_dim
         return np.asarray((base or self.base()) ** -exponent)
 
+    @abstractmethod
     def remapped(self, w: Array) -> Array:
-        raise NotImplementedError
+        """The frequencies, given the plain ones."""
 
     def magnitude(self) -> float:
         return 1.0
