@@ -20,7 +20,12 @@ from rope_ref.axes import (
     pangu_axes,
 )
 from rope_ref.axial import Axial, Reordered
-from rope_ref.channel_tables import apply_channel_tables, pair_determinants
+from rope_ref.channel_tables import (
+    apply_channel_ropes,
+    apply_channel_tables,
+    crossed_ropes,
+    pair_determinants,
+)
 from rope_ref.errors import RopeError
 from rope_ref.frequencies import FrequencyRule, Given, PowerLaw, RealRule
 from rope_ref.gguf_metadata import read_gguf
@@ -93,6 +98,7 @@ __all__ = [
     "XPos",
     "YaRN",
     "alternating_axes",
+    "apply_channel_ropes",
     "apply_channel_tables",
     "apply_cos_sin",
     "apply_rope",
@@ -111,6 +117,7 @@ __all__ = [
     "cos_sin",
     "cos_sin_parts",
     "cropped_coordinates",
+    "crossed_ropes",
     "decoding_delta",
     "decoding_positions",
     "dual_chunk_positions",

@@ -113,13 +113,15 @@ class Reordered(RealRule):
         Where the frequencies come from.
     order
         The pairs 0 to R/2 - 1 of `rule`, each once.
+    repeats
+        Some pairs may be named several times, and others not at all.
 
     Raises
     ------
     FrequencyValueError
         If `rule` is no rule.
     CountTypeError, PairOrderError
-        If `order` does not hold each pair once.
+        If `order` does not hold each pair once, or with `repeats` names one there is not.
     FrequencyCountError
         When a spec is made, if its rotary_dim has another number of pairs.
 
@@ -130,18 +132,22 @@ class Reordered(RealRule):
 
     rule: RealRule
     order: tuple[int, ...]
+    repeats: bool = False
 
-    def __init__(self, rule: RealRule, *, order: Iterable[int]) -> None:
+    def __init__(self, rule: RealRule, *, order: Iterable[int], repeats: bool = False) -> None:
         call = f"Reordered({rule!r}, order={order!r})"
         if not isinstance(rule, RealRule):
             raise FrequencyValueError(f"{call}: rule must be a rule such as PowerLaw(10000)")
         pairs = integers(order, call, "order")
-        if sorted(pairs) != list(range(len(pairs))):
+        there = range(len(pairs))
+        if sorted(pairs) != list(there) and not (repeats and set(pairs) <= set(there)):
             raise PairOrderError(
                 f"{call}: order must hold the number of each pair, 0 to {len(pairs) - 1}, once"
+                + ("; with repeats=True some of them several times" if not repeats else "")
             )
         object.__setattr__(self, "rule", rule)
         object.__setattr__(self, "order", pairs)
+        object.__setattr__(self, "repeats", bool(repeats))
 
     @property
     def amplitude(self) -> Fraction:

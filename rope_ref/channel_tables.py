@@ -10,18 +10,27 @@ such a map and need it as it is.
 
     V-JEPA2                    halves repeated, interleaved layout, in three blocks of channels
     Paddle, half style         each entry repeated, half layout
+
+What such a map is can be said without tables too: each channel is that of some rotation,
+so two RoPEs are enough, one for the first channels of all pairs and one for the second.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.errors import LayoutError, TableShapeError
-from rope_ref.rotation import as_real, check_axes
-from rope_ref.spec import LAYOUTS, Layout
+from rope_ref.axes import axis_widths, total
+from rope_ref.axial import Reordered
+from rope_ref.errors import ChannelRopesError, LayoutError, TableShapeError
+from rope_ref.frequencies import RealRule
+from rope_ref.rotation import apply_rope, as_real, check_axes, pair_channels
+from rope_ref.spec import LAYOUTS, Layout, RopeSpec
 
-__all__ = ["apply_channel_tables", "pair_determinants"]
+__all__ = ["apply_channel_ropes", "apply_channel_tables", "crossed_ropes", "pair_determinants"]
 
 Array = npt.NDArray[np.float64]
 
@@ -112,6 +121,133 @@ def pair_determinants(cos: npt.ArrayLike, sin: npt.ArrayLike, *, layout: Layout)
         )
     (c_u, c_v), (s_u, s_v) = _pairs(c, layout, call), _pairs(s, layout, call)
     return c_u * c_v + s_u * s_v
+
+
+def apply_channel_ropes(
+    x: npt.ArrayLike, positions: npt.ArrayLike, first: RopeSpec, second: RopeSpec, *, axes: str
+) -> Array:
+    """Return the first channel of each pair as `first` turns it, the second as `second` does.
+
+    Where both are one RoPE that is the rotation. Elsewhere it is none, and this its definition.
+
+    Parameters
+    ----------
+    x, positions, axes
+        As in `apply_rope`; with as many position axes as the one that has more.
+    first, second
+        Two RoPEs with the same pairs and amplitude, both with position axes or both without;
+        see `crossed_ropes` for those of crossed tables.
+
+    Returns
+    -------
+    y
+        float64, shape of `x`.
+
+    Raises
+    ------
+    ChannelRopesError
+        If the two do not fit each other; and the errors of `apply_rope`.
+    """
+    demand_same_pairs(first, second, f"apply_channel_ropes(x, positions, ..., axes={axes!r})")
+    y, other = (
+        apply_rope(x, own_positions(positions, (first, second), spec), spec, axes=axes)
+        for spec in (first, second)
+    )
+    channels = pair_channels(first, output=True)[1]
+    last = axes.index("d")
+    np.moveaxis(y, last, -1)[..., channels] = np.moveaxis(other, last, -1)[..., channels]
+    return y
+
+
+def own_positions(
+    positions: npt.ArrayLike, ropes: Iterable[RopeSpec], spec: RopeSpec
+) -> npt.NDArray[np.generic]:
+    """Positions on the axes that one of several RoPEs has, of those that all have together."""
+    p = np.asarray(positions)
+    if spec.pair_axes is None:
+        return p
+    every = max(max(each.pair_axes or (0,)) for each in ropes) + 1
+    fits = p.ndim > 0 and len(p) == every
+    return p[: max(spec.pair_axes) + 1] if fits else p  # what does not fit is told by apply_rope
+
+
+def demand_same_pairs(first: RopeSpec, second: RopeSpec, call: str) -> None:
+    """Refuse two RoPEs of which one cannot give what the other leaves."""
+    named: dict[str, Callable[[RopeSpec], object]] = {
+        "head_dim": lambda spec: spec.head_dim,
+        "pairs": lambda spec: pair_channels(spec).tolist(),
+        "output pairs": lambda spec: pair_channels(spec, output=True).tolist(),
+        "amplitude": lambda spec: spec.frequencies.amplitude,
+        "kind of positions": lambda spec: spec.pair_axes is None,
+    }
+    for name, of in named.items():
+        if of(first) != of(second):
+            raise ChannelRopesError(
+                f"{call}: the RoPE of the first channels and that of the second must have the "
+                f"same {name}, as replace(first, frequencies=...) gives them; they are {first!r} "
+                f"and {second!r}"
+            )
+
+
+def crossed_ropes(
+    spec: RopeSpec, *, widths: Iterable[int] | None = None
+) -> tuple[RopeSpec, RopeSpec]:
+    """Return the two RoPEs of pairs whose table is laid out for the other layout.
+
+    The table of interleaved pairs repeats its halves, ``[c_0 .. c_n, c_0 .. c_n]``; that of
+    half pairs repeats each entry, ``[c_0, c_0, c_1, c_1, ..]``.
+
+    Parameters
+    ----------
+    spec
+        The RoPE that it would be with the table of its own layout.
+    widths
+        Channels of each block that has such a table by itself, together rotary_dim, for the
+        interleaved layout; one block if left out.
+
+    Returns
+    -------
+    first, second
+        For `apply_channel_ropes`.
+
+    Raises
+    ------
+    ChannelRopesError
+        If `widths` are given for the half layout, whose blocks of channels are none of
+        pairs, or do not fill the rotating channels; or if the frequencies are no rule of
+        this package.
+    CountTypeError, WidthsError
+        If `widths` are not positive even numbers.
+
+    Notes
+    -----
+    Source: huggingface/transformers:src/transformers/models/vjepa2/modeling_vjepa2.py;
+    PaddlePaddle/Paddle:paddle/phi/kernels/fusion/gpu/fused_rope_utils.h.
+    """
+    call = f"crossed_ropes({spec!r}, widths={widths!r})"
+    rule = spec.frequencies
+    if not isinstance(rule, RealRule):
+        raise ChannelRopesError(f"{call}: frequencies must be a rule such as PowerLaw(10000)")
+    blocks = (spec.rotary_dim,) if widths is None else axis_widths(widths, call)
+    if total(blocks) != spec.rotary_dim or (spec.layout == "half" and len(blocks) > 1):
+        raise ChannelRopesError(
+            f"{call}: widths must add up to rotary_dim={spec.rotary_dim}, and several blocks "
+            "need the interleaved layout, where the channels of a block are those of its pairs"
+        )
+    ropes = []
+    for channel in (0, 1):
+        order: list[int] = []
+        for width in blocks:
+            pairs, begin = width // 2, len(order)
+            if spec.layout == "interleaved":
+                order += [begin + (2 * j + channel) % pairs for j in range(pairs)]
+            else:
+                order += [(j + channel * pairs) // 2 for j in range(pairs)]
+        own = spec.pair_axes
+        axes = None if own is None else tuple(own[i] for i in order)
+        crossed = Reordered(rule, order=order, repeats=True)
+        ropes.append(replace(spec, frequencies=crossed, pair_axes=axes))
+    return ropes[0], ropes[1]
 
 
 def _pairs(x: Array, layout: object, call: str) -> tuple[Array, Array]:

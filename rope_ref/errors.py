@@ -7,6 +7,7 @@ restates the call, names the argument, says what was expected and what to try.
 __all__ = [
     "AmplitudeError",
     "AxesError",
+    "ChannelRopesError",
     "ChunkError",
     "ConfigError",
     "ConfigTypeError",
@@ -185,8 +186,12 @@ class NextPositionError(RopeError, ValueError):
     """There is no such rule for the position after an image."""
 
 
+class ChannelRopesError(RopeError, ValueError):
+    """Two RoPEs do not have the same pairs, so that neither can give what the other leaves."""
+
+
 class PairOrderError(RopeError, ValueError):
-    """An order of the pairs does not hold each of them once."""
+    """An order of the pairs names one that there is not, or not each of them once."""
 
 
 class SectionsError(RopeError, ValueError):

@@ -301,6 +301,8 @@ def judge(
     spec: RopeSpec,
     dtype: str,
     profile: Profile,
+    *,
+    components: tuple[int, ...] = (0, 1),
 ) -> Judgement:
     """Compare an output with the truth.
 
@@ -312,13 +314,15 @@ def judge(
         (T,) or (B, T), with a leading axis for a spec with ``pair_axes``.
     spec, dtype, profile
         What is claimed; `dtype` is that of `y`.
+    components
+        Which channels of each pair are looked at.
     """
     want, want_low = apply_rope_parts(x, positions, spec, axes="bthd")
-    first, second = pair_channels(spec, output=True)
+    written = pair_channels(spec, output=True)
     got = np.asarray(y, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         missing = np.abs((got - want) - want_low)
-    error = np.maximum(missing[..., first], missing[..., second])
+    error = missing[..., written[list(components)]].max(axis=-2)
     r = pair_norm(x, spec)
     p = per_token(positions, spec)
     allowed = bound(profile, spec, p, dtype, r)

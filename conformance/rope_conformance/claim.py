@@ -26,6 +26,7 @@ _EXPECTED = {
     "logit_scale": "a positive number, or None",
     "length_rule": "one of 'forward', 'resets', 'grows', 'token' and 'configured', or None",
     "cached_keys": "'kept' or 'renewed', or None",
+    "second_channels": "a RopeSpec, or None",
 }
 
 PositionForm = Literal["none", "t", "bt", "offset"]
@@ -90,6 +91,10 @@ class Claim:
     cached_keys
         What becomes of cached keys when the frequencies change: they are ``kept`` as they
         are, or ``renewed`` by the new ones. None: either.
+    second_channels
+        For a map that is declared to be no rotation: the RoPE that gives the second channel
+        of each pair, as the spec gives the first (`rope_ref.apply_channel_ropes`). It is
+        judged by that definition, and by no clause that holds for rotations only.
     accepts
         For a factory: whether it can be made for a spec; a string says why not.
     """
@@ -112,6 +117,7 @@ class Claim:
     survives: tuple[Survival, ...] = ("copy", "save", "cast")
     length_rule: LengthRule | None = None
     cached_keys: CachedKeys | None = None
+    second_channels: RopeSpec | None = None
     accepts: Callable[[RopeSpec], bool | str] | None = None
 
     def __post_init__(self) -> None:
@@ -131,6 +137,7 @@ class Claim:
             "survives": not set(self.survives) <= set(get_args(Survival)),
             "length_rule": self.length_rule not in (None, *get_args(LengthRule)),
             "cached_keys": self.cached_keys not in (None, *get_args(CachedKeys)),
+            "second_channels": not isinstance(self.second_channels, RopeSpec | None),
             "logit_scale": self.logit_scale is not None and not self.logit_scale > 0,
         }
         for name, bad in wrong.items():

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from rope_conformance.accuracy import unit_roundoff
 from rope_conformance.axis_causes import axis_searches, with_equal_axes
+from rope_conformance.channel_causes import channel_cause
 from rope_conformance.clauses._common import (
     all_positions,
     angles_probe,
@@ -68,6 +69,8 @@ def likely_cause(trial: Trial, case: Input, surface: str) -> Cause | None:
         That its clause is about.
     """
     probe = _probe(trial)
+    if (second := trial.claim.second_channels) is not None:
+        return _first([lambda: channel_cause(probe, second)])
     if trial.spec.pair_axes is not None:
         used = [lambda: _wrong_once_used(trial, case)] if isinstance(case, Case) else []
         equal = with_equal_axes(probe)

@@ -208,6 +208,7 @@ def _few(each: Check, trial: Trial) -> list[Case]:
 def _other_widths(implementation: Implementation, each: Check) -> list[Fact]:
     spec = implementation.spec
     fixed = not isinstance(spec.frequencies, PowerLaw) or spec.pair_axes is not None
+    fixed = fixed or implementation.claim.second_channels is not None
     if spec.rotary_dim != spec.head_dim or fixed:
         return []
     right: list[int] = []

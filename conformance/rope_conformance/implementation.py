@@ -39,6 +39,8 @@ from typing import Any
 from rope_conformance.bystanders import left_alone, remember
 from rope_conformance.claim import Claim
 from rope_ref import RopeSpec
+from rope_ref.channel_tables import demand_same_pairs
+from rope_ref.errors import ChannelRopesError
 
 __all__ = ["SURFACES", "Implementation", "TargetError", "Unsupported"]
 
@@ -116,6 +118,7 @@ class Implementation:
                 "neither callable as f(x, positions) nor has a method apply_rope(x, positions) or "
                 "apply_cos_sin(x, cos, sin)"
             )
+        _demand_one_shape(self)
         self.calls = 0
         self.first_call: tuple[Any, Any] | None = None
 
@@ -172,6 +175,22 @@ class Implementation:
             own = own.detach() if hasattr(own, "detach") else own
             self.first_call = (before, copy.deepcopy(own))
         return result
+
+
+def _demand_one_shape(implementation: Implementation) -> None:
+    """Refuse a claim whose second channels are not those of the spec's pairs."""
+    spec, second = implementation.spec, implementation.claim.second_channels
+    if second is None:
+        return
+    if not implementation.has("apply"):
+        raise TargetError(
+            f"{implementation.name} is declared to be no rotation, but takes tables from its "
+            "caller: what such tables are is not defined; offer apply_rope(x, positions)"
+        )
+    try:
+        demand_same_pairs(spec, second, f"{implementation.name} with claim.second_channels")
+    except ChannelRopesError as error:
+        raise TargetError(str(error)) from error
 
 
 def is_factory(target: Any) -> bool:

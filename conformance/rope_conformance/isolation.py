@@ -105,7 +105,8 @@ class Isolated:
         self.report = Report.from_dict(ready["report"])
         self.report.claim = {k: _as_claimed(v) for k, v in self.report.claim.items()}
         self.report.facts[:0] = remarks
-        claim = Claim(**self.report.claim)
+        # A definition stays with the process that judges by it; here the claim counts jobs.
+        claim = Claim(**self.report.claim | {"second_channels": None})
         self.told = Told(ready["judged_as"], claim, tuple(self.report.facts))
         self.jobs = jobs_of(claim, how)
         self._options["settled"] = ready["settled"]

@@ -58,7 +58,11 @@ def run_check(
 
     if not trial.implementation.has(each.clause.surface):
         return result("not claimed", reason=f"the surface {each.clause.surface!r} is not offered")
-    closed = _not_on_axes(each.clause, trial) or each.clause.opened_by(trial)
+    closed = (
+        _not_on_axes(each.clause, trial)
+        or _not_of_this_map(each.clause, trial)
+        or each.clause.opened_by(trial)
+    )
     if closed is not None:
         return result("not claimed", reason=closed)
     try:
@@ -88,16 +92,25 @@ def run_check(
     return result("passed")
 
 
+_WITHOUT_X = ("positions", "segments", "weights", "theta")  # surfaces that rotate nothing
+
+
 def _not_on_axes(clause: Clause, trial: Trial) -> str | None:
     """Why a clause cannot be judged where a position has several axes; None if it can."""
-    without_x = ("positions", "segments", "weights", "theta")
-    if trial.spec.pair_axes is None or clause.surface in without_x:
+    if trial.spec.pair_axes is None or clause.surface in _WITHOUT_X:
         return None
     if clause.surface == "decode":
         return "tokens of a session are counted along one axis"
     if trial.implementation.has("apply") and not free_positions(trial.claim):
         return "several positions for each token need the form t or bt"
     return None
+
+
+def _not_of_this_map(clause: Clause, trial: Trial) -> str | None:
+    """Why a clause cannot be judged where the map is declared to be no rotation."""
+    if trial.claim.second_channels is None or clause.any_map or clause.surface in _WITHOUT_X:
+        return None
+    return "declared to be no rotation"
 
 
 def _describe(

@@ -30,6 +30,7 @@ __all__ = [
     "bundled_in_words",
     "claim_in_words",
     "command_line",
+    "judged_as",
     "settle",
     "spec_in_words",
 ]
@@ -56,8 +57,8 @@ class Settled:
 
     @property
     def judged_as(self) -> str:
-        """The spec in words."""
-        return spec_in_words(self.spec)
+        """The spec in words, and whether the map is declared to be no rotation."""
+        return judged_as(self.spec, self.claim)
 
 
 @undisturbed()
@@ -262,6 +263,12 @@ def spec_in_words(spec: RopeSpec) -> str:
     if spec.direction == -1:
         words.append("clockwise")
     return ", ".join(words)
+
+
+def judged_as(spec: RopeSpec, claim: Claim) -> str:
+    """A spec in words, and whether the map is declared to be no rotation."""
+    declared = ", declared to be no rotation: each pair's second channel has an angle of its own"
+    return spec_in_words(spec) + (declared if claim.second_channels is not None else "")
 
 
 def claim_in_words(claim: Claim) -> str:

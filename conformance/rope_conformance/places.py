@@ -28,7 +28,7 @@ def axes_of(spec: RopeSpec) -> int:
 
 def on_each_axis(positions: Array, spec: RopeSpec, claim: Claim) -> Array:
     """Positions (T,) or (B, T) as a spec with ``pair_axes`` takes them; else as they are."""
-    axes = axes_of(spec)
+    axes = max(axes_of(each) for each in (spec, claim.second_channels) if each is not None)
     if not axes:
         return positions
     if positions.shape[-1] == 1:  # one token has no order: it stands nearer to 0 axis by axis

@@ -53,6 +53,8 @@ class Clause:
         What an implementation must offer to be judged by it.
     opened_by
         Given a trial, None if the claim opens the clause, else what the claim lacks.
+    any_map
+        Whether it holds for maps too that are declared to be no rotations.
     """
 
     id: str
@@ -62,6 +64,7 @@ class Clause:
     fault: Fault
     surface: str = "apply"
     opened_by: Callable[[Trial], str | None] = field(default=lambda trial: None)
+    any_map: bool = False
 
     def check(
         self,

@@ -250,7 +250,9 @@ def _new_report(name: str, spec: RopeSpec, claim: Claim, how: How) -> Report:
 
 
 def _claim_data(claim: Claim) -> dict[str, Any]:
-    return {k: v for k, v in asdict(claim).items() if k != "accepts"}
+    data = {k: v for k, v in asdict(claim).items() if k != "accepts"}
+    second = claim.second_channels
+    return data | {"second_channels": second and _spec_data(second)}
 
 
 def _spec_data(spec: RopeSpec) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.accuracy import Judgement, Profile, judge, profile_named
+from rope_conformance.apart import judge_apart
 from rope_conformance.bystanders import left_alone, remember
 from rope_conformance.claim import Claim
 from rope_conformance.exchange import NamespaceError, namespace
@@ -335,8 +336,15 @@ class Trial:
 
     def judge(self, y: Array, x: Array, positions: Array) -> Judgement:
         """Compare with the truth, count the evidence, and return the judgement."""
-        judgement = judge(y, x, positions, self.spec, self.dtype, self.profile)
-        self.meter.add(judgement, self.spec)
+        second = self.claim.second_channels
+        if second is None:
+            judgement = judge(y, x, positions, self.spec, self.dtype, self.profile)
+            self.meter.add(judgement, self.spec)
+        else:
+            specs = (self.spec, second)
+            *halves, judgement = judge_apart(y, x, positions, specs, self.dtype, self.profile)
+            for half, spec in zip(halves, specs, strict=True):
+                self.meter.add(half, spec)
         self.count(judgement)
         return judgement
 
@@ -369,7 +377,10 @@ class Trial:
             got=float(got[channel]),
             want=float(want[channel]),
             ratio=float(ratio[row, token, head, pair]),
-            **followed(p[row, token, head], pair, self.spec),
+            # The two channels of such a pair may well follow different axes.
+            **(
+                {} if self.claim.second_channels else followed(p[row, token, head], pair, self.spec)
+            ),
         )
         raise CheckFailure(message, spot)
 

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from rope_conformance.exchange import NamespaceError
 from rope_conformance.implementation import TargetError
 from rope_conformance.loading import load_target
-from rope_conformance.options import spec_in_words
+from rope_conformance.options import judged_as
 from rope_conformance.run import Run, prepare, prepare_as_asked
 from rope_conformance.trial import Trial
 from rope_conformance.watched import LOST
@@ -96,7 +96,7 @@ def _ready(target: Any, options: dict[str, Any], send: Callable[[Any], None]) ->
     send(
         {
             "report": run.report.to_dict(),
-            "judged_as": spec_in_words(run.spec),
+            "judged_as": judged_as(run.spec, run.claim),
             "settled": base64.b64encode(again).decode(),
         }
     )

@@ -264,8 +264,10 @@ def test_equal_rules_are_equal():
     assert one != rr.Axial(rr.PowerLaw(256), (24, 16))
     order = rr.Reordered(one, order=np.arange(20))
     assert order == rr.Reordered(one, order=range(20))
+    twice = rr.Reordered(one, order=(0,) * 20, repeats=True)
     names = {name: getattr(rr, name) for name in ("Axial", "Reordered", "PowerLaw")}
     assert eval(repr(order), names) == order
+    assert eval(repr(twice), names) == twice
     with pytest.raises(AttributeError):
         one.widths = (2,)
 
@@ -289,7 +291,10 @@ AMPLIFIED = rr.Given([1.0], amplitude=2)
         (lambda: rr.Reordered(1e4, order=(0,)), errors.FrequencyValueError, ["rule must be"]),
         (lambda: rr.Reordered(rr.PowerLaw(), order=(0, 2)), errors.PairOrderError,
          ["order=(0, 2)", "0 to 1", "once"]),
-        (lambda: rr.Reordered(rr.PowerLaw(), order=(0, 0)), errors.PairOrderError, ["once"]),
+        (lambda: rr.Reordered(rr.PowerLaw(), order=(0, 0)), errors.PairOrderError,
+         ["repeats=True"]),
+        (lambda: rr.Reordered(rr.PowerLaw(), order=(0, 2), repeats=True), errors.PairOrderError,
+         ["order=(0, 2)"]),
         (lambda: rr.Reordered(rr.PowerLaw(), order=(0.0,)), errors.CountTypeError, ["order"]),
         (lambda: spec(8, None, rr.Reordered(rr.PowerLaw(), order=(1, 0))),
          errors.FrequencyCountError, ["2 pairs", "has 4", "rotary_dim=4"]),

@@ -57,6 +57,96 @@ def test_channel_by_channel_as_written_out():
             assert y[t, c] == pytest.approx(want, abs=1e-13)
 
 
+@pytest.mark.parametrize(("layout", "kind"), [("interleaved", "halves"), ("half", "entries")])
+@pytest.mark.parametrize("axes", ["td", "thd", "bhtd", "bthd"])
+def test_crossed_tables_are_two_ropes(layout, kind, axes):
+    """Of which one gives the first channel of each pair, and one the second."""
+    shape = {"b": 2, "t": 4, "h": 3, "d": 20}
+    x = np.random.default_rng(2).standard_normal([shape[letter] for letter in axes])
+    want = rr.apply_channel_tables(x, *tables(20, kind), layout=layout, axes=axes)
+    first, second = rr.crossed_ropes(rr.RopeSpec(20, layout=layout))
+    y = rr.apply_channel_ropes(x, POSITIONS, first, second, axes=axes)
+    np.testing.assert_array_equal(y, want)
+    assert (
+        np.abs(y - rr.apply_rope(x, POSITIONS, rr.RopeSpec(20, layout=layout), axes=axes)).max() > 1
+    )
+
+
+def test_each_block_of_channels_may_have_a_crossed_table():
+    """V-JEPA2: frame, row and column, a table for each, and channels left over."""
+    widths, base = (8, 12, 4), 1e4
+    x = np.random.default_rng(3).standard_normal((4, 28))
+    positions = np.array([[0, 1, 5, 37], [3, 0, 2, 9], [1, 1, 8, 0]])
+    want, start = x.copy(), 0
+    for width, p in zip(widths, positions, strict=True):
+        own = tables(width, "halves", base, p)
+        part = slice(start, start + width)
+        want[:, part] = rr.apply_channel_tables(x[:, part], *own, layout="interleaved", axes="td")
+        start += width
+    spec = rr.RopeSpec(
+        28,
+        layout="interleaved",
+        rotary_dim=24,
+        frequencies=rr.Axial(rr.PowerLaw(base), widths),
+        pair_axes=rr.axial_axes(widths),
+    )
+    first, second = rr.crossed_ropes(spec, widths=widths)
+    y = rr.apply_channel_ropes(x, positions, first, second, axes="td")
+    np.testing.assert_array_equal(y, want)
+
+
+def test_the_channels_of_a_pair_may_follow_different_axes():
+    """HunYuanVL: axes cut out of the repeated halves, so that the first RoPE has fewer of them."""
+    x = np.random.default_rng(4).standard_normal((3, 8))
+    positions = np.array([[0, 1, 5], [3, 0, 2], [1, 1, 8], [7, 2, 4]])
+    first, second = (
+        rr.RopeSpec(8, layout="half", pair_axes=axes) for axes in ((0, 0, 1, 1), (2, 2, 3, 3))
+    )
+    y = rr.apply_channel_ropes(x, positions, first, second, axes="td")
+    theta = 1e4 ** (-np.arange(4) / 4)
+    for t in range(3):
+        for c in range(8):
+            angle = positions[c // 2, t] * theta[c % 4]
+            partner = -x[t, c + 4] if c < 4 else x[t, c - 4]
+            want = x[t, c] * np.cos(angle) + partner * np.sin(angle)
+            assert y[t, c] == pytest.approx(want, abs=1e-14)
+
+
+def test_one_rope_for_both_channels_is_the_rotation():
+    """Then it is apply_rope to the last bit, written in another layout too."""
+    x = np.random.default_rng(5).standard_normal((4, 10))
+    spec = rr.RopeSpec(10, layout="half", output_layout="interleaved", rotary_dim=8, rotary_start=2)
+    y = rr.apply_channel_ropes(x, POSITIONS, spec, spec, axes="td")
+    np.testing.assert_array_equal(y, rr.apply_rope(x, POSITIONS, spec, axes="td"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"layout": "interleaved"}, "same pairs"),
+        ({"output_layout": "interleaved"}, "same output pairs"),
+        ({"head_dim": 10, "rotary_dim": 8}, "same head_dim"),
+        ({"frequencies": rr.Given([1.0] * 4, amplitude=2)}, "same amplitude"),
+        ({"pair_axes": (0, 0, 1, 1)}, "same kind of positions"),
+    ],
+)
+def test_two_ropes_that_do_not_fit_each_other_are_refused(changed, words):
+    """Neither could give what the other leaves."""
+    plain = {"head_dim": 8, "layout": "half", "output_layout": "half"}
+    first, second = (rr.RopeSpec(**(plain | more)) for more in ({}, changed))
+    with pytest.raises(rr.errors.ChannelRopesError, match=words):
+        rr.apply_channel_ropes(np.ones((1, 8)), [0], first, second, axes="td")
+
+
+@pytest.mark.parametrize(
+    ("layout", "widths"), [("half", (4, 4)), ("interleaved", (4, 2)), ("interleaved", (4, 6))]
+)
+def test_blocks_that_do_not_fit_are_refused(layout, widths):
+    """They fill the rotating channels, and are blocks of pairs."""
+    with pytest.raises(rr.errors.ChannelRopesError, match="widths must add up to rotary_dim=8"):
+        rr.crossed_ropes(rr.RopeSpec(8, layout=layout), widths=widths)
+
+
 @pytest.mark.parametrize(
     ("error", "words", "call"),
     [

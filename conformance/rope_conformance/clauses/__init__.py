@@ -12,6 +12,7 @@ FAMILIES = (
     "score",
     "passthrough",
     "axes",
+    "channels",
     "independence",
     "data",
     "attention",

@@ -64,6 +64,7 @@ ORDER = Clause(
     reference="rope_ref.sincos:cos_sin_parts",
     fault="multi-axis",
     opened_by=_has_axes,
+    any_map=True,
 )
 
 EQUAL = Clause(

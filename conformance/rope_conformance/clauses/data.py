@@ -28,6 +28,7 @@ KEPT = Clause(
     reference="rope_ref.rotation:apply_rope",
     fault="dtype",
     surface=EITHER,
+    any_map=True,
 )
 
 MUTATION = Clause(
@@ -37,6 +38,7 @@ MUTATION = Clause(
     reference="rope_ref.rotation:apply_rope",
     fault="aliasing",
     surface=EITHER,
+    any_map=True,
 )
 
 STRIDES = Clause(
@@ -53,6 +55,7 @@ STRIDES = Clause(
         if trial.claim.strided
         else "strided views are not claimed"
     ),
+    any_map=True,
 )
 
 EMPTY = Clause(
@@ -63,6 +66,7 @@ EMPTY = Clause(
     fault="kernel-shape",
     surface=EITHER,
     opened_by=lambda trial: None if trial.claim.empty else "empty input is not claimed",
+    any_map=True,
 )
 
 DETERMINISM = Clause(
@@ -72,6 +76,7 @@ DETERMINISM = Clause(
     reference="rope_ref.rotation:apply_rope",
     fault="cache",
     surface=EITHER,
+    any_map=True,
 )
 
 
@@ -86,6 +91,7 @@ TYPES = Clause(
         factory_only(trial)
         or (None if len(trial.claim.dtypes) > 1 else "a single type of data is claimed")
     ),
+    any_map=True,
 )
 
 
@@ -96,6 +102,7 @@ PROCESS = Clause(
     reference="rope_ref.rotation:apply_rope",
     fault="other",
     surface=EITHER,
+    any_map=True,
 )
 
 _MANY = 40  # calls, more than a pool that is made bit by bit has threads

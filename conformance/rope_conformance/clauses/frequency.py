@@ -56,6 +56,7 @@ NEGATIVE = Clause(
     opened_by=lambda trial: (
         None if trial.claim.position_range[0] < 0 else "negative positions are not claimed"
     ),
+    any_map=True,
 )
 
 REAL = Clause(
@@ -67,6 +68,7 @@ REAL = Clause(
     opened_by=lambda trial: (
         None if "real" in trial.claim.position_kinds else "real positions are not claimed"
     ),
+    any_map=True,
 )
 
 ROWS = Clause(
@@ -80,6 +82,7 @@ ROWS = Clause(
         if "bt" in trial.claim.position_forms and "b" in trial.claim.axes
         else "positions of shape (B, T) are not claimed"
     ),
+    any_map=True,
 )
 
 WIDTHS = Clause(

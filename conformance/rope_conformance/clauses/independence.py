@@ -24,6 +24,7 @@ TOKENS = Clause(
     reference="rope_ref.rotation:apply_rope",
     fault="broadcast",
     surface=EITHER,
+    any_map=True,
 )
 
 HEADS = Clause(
@@ -34,6 +35,7 @@ HEADS = Clause(
     fault="broadcast",
     surface=EITHER,
     opened_by=lambda trial: None if "h" in trial.claim.axes else "there is no head axis",
+    any_map=True,
 )
 
 ROWS = Clause(
@@ -44,6 +46,7 @@ ROWS = Clause(
     fault="broadcast",
     surface=EITHER,
     opened_by=lambda trial: None if "b" in trial.claim.axes else "there is no batch axis",
+    any_map=True,
 )
 
 NAN = Clause(
@@ -53,6 +56,7 @@ NAN = Clause(
     reference="rope_ref.rotation:apply_rope",
     fault="kernel-shape",
     surface=EITHER,
+    any_map=True,
 )
 
 CHUNKS = Clause(

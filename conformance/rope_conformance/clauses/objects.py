@@ -68,6 +68,7 @@ COPY = Clause(
     fault="cache",
     surface=EITHER,
     opened_by=can_be_copied,
+    any_map=True,
 )
 
 SAVE = Clause(
@@ -78,6 +79,7 @@ SAVE = Clause(
     fault="other",
     surface=EITHER,
     opened_by=can_be_saved,
+    any_map=True,
 )
 
 CAST = Clause(

@@ -26,6 +26,7 @@ UNTOUCHED = Clause(
     opened_by=lambda trial: (
         None if trial.spec.rotary_dim < trial.spec.head_dim else "every channel rotates"
     ),
+    any_map=True,
 )
 
 VALUES = Clause(

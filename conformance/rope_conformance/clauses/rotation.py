@@ -55,6 +55,7 @@ LINEAR = Clause(
     reference="rope_ref.rotation:apply_rope",
     fault="other",
     surface=EITHER,
+    any_map=True,
 )
 
 

@@ -175,6 +175,14 @@ def _entries() -> dict[str, Bundled]:
             ("torch",),
         ),
         Bundled(
+            "transformers/vjepa2",
+            "transformers",
+            "_multi_axis:VJEPA2",
+            "VJEPA2RopeAttention.apply_rotary_embeddings on frame, row, column: no rotation, and "
+            "declared so",
+            ("torch",),
+        ),
+        Bundled(
             "diffusers/float32",
             "diffusers",
             "_diffusers:Float32",

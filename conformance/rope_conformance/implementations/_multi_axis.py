@@ -25,11 +25,12 @@ from rope_ref import (
     alternating_axes,
     axial_axes,
     contiguous_axes,
+    crossed_ropes,
     interleaved_axes,
 )
 from rope_ref.frequencies import FrequencyRule
 
-__all__ = ["Ernie45VL", "Flux", "GLM4V", "HunYuanVL", "Qwen3VL", "Qwen25VL"]
+__all__ = ["Ernie45VL", "Flux", "GLM4V", "HunYuanVL", "Qwen3VL", "Qwen25VL", "VJEPA2"]
 
 _WHAT = WHAT | {"dtypes": ("float32", "bfloat16")}
 
@@ -178,6 +179,40 @@ class HunYuanVL(_Text):
 
     spec = RopeSpec(128, layout="half", pair_axes=contiguous_axes((16, 16, 16, 16)))
     names = "hunyuan_vl", "HunYuanVL"
+
+
+_VJEPA2 = RopeSpec(
+    64,
+    layout="interleaved",
+    rotary_dim=60,
+    frequencies=Axial(PowerLaw(10000.0), (20, 20, 20)),
+    pair_axes=axial_axes((20, 20, 20)),
+)
+_VJEPA2_FIRST, _VJEPA2_SECOND = crossed_ropes(_VJEPA2, widths=(20, 20, 20))
+
+
+@claims(
+    accepts=lambda spec: spec == _VJEPA2_FIRST or "it is judged by one definition",
+    axes="bhtd",
+    namespace="torch",
+    position_forms=("t", "bt"),
+    strided=True,
+    second_channels=_VJEPA2_SECOND,
+)
+class VJEPA2:
+    """V-JEPA2: a third of the head for each of frame, row and column, with crossed tables."""
+
+    spec = _VJEPA2_FIRST
+
+    def __init__(self, spec: RopeSpec) -> None:
+        from transformers.models.vjepa2 import modeling_vjepa2 as vjepa2
+
+        self.layer = vjepa2.VJEPA2RopeAttention(vjepa2.VJEPA2Config(), spec.head_dim, 1)
+
+    def apply_rope(self, x: Any, positions: Any) -> Any:
+        if positions.ndim == 3:  # rows of their own, the same for all heads
+            positions = positions[:, :, None]
+        return self.layer.apply_rotary_embeddings(x, tuple(positions))
 
 
 def _one_ladder_each(rule: FrequencyRule) -> bool | str:

@@ -56,6 +56,7 @@ SCALED = {
     "transformers/qwen3-vl": {"float32": "float32-power"},
     "transformers/glm4v": {"float32": "float32-power"},
     "transformers/ernie4.5-vl": {"float32": "float32-power"},
+    "transformers/vjepa2": {"float32": "float32-power"},
     "diffusers/flux": {"float32": "exact"},
     "keras-hub/yarn": {"float32": "float32-power"},
 }
