@@ -26,6 +26,7 @@ from rope_ref.channel_tables import (
     crossed_ropes,
     pair_determinants,
 )
+from rope_ref.divided import Divided
 from rope_ref.errors import RopeError
 from rope_ref.frequencies import FrequencyRule, Given, PowerLaw, RealRule
 from rope_ref.gguf_metadata import read_gguf
@@ -75,6 +76,7 @@ from rope_ref.yarn import NTKByParts, YaRN
 
 __all__ = [
     "Axial",
+    "Divided",
     "DualChunkPositions",
     "DynamicNTK",
     "FixedNTK",

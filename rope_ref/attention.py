@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from rope_ref.errors import HeadGroupError, RopeError, ShapeError
 from rope_ref.rotation import apply_rope, as_real, rotation_matrix
-from rope_ref.spec import RopeSpec
+from rope_ref.sincos import as_positions
+from rope_ref.spec import RopeSpec, demand_spec
 
 __all__ = ["attention_logits", "relative_logit"]
 
@@ -108,7 +109,9 @@ def relative_logit(
     Source: Su et al., RoFormer, arXiv:2104.09864, equation 16.
     """
     call = "relative_logit(q, k, distance, spec)"
+    demand_spec(spec, call)
     query, key = as_real(q, call, "q"), as_real(k, call, "k")
+    distance = as_positions(distance, call, "distance")
     for name, vector in (("q", query), ("k", key)):
         if vector.shape != (spec.head_dim,):
             raise ShapeError(

@@ -77,6 +77,7 @@ import operator
 from collections.abc import Iterable
 from fractions import Fraction
 
+from rope_ref.arguments import as_integer, as_items, shown
 from rope_ref.errors import CountTypeError, SectionsError, WidthsError
 
 __all__ = [
@@ -90,6 +91,8 @@ __all__ = [
 ]
 
 Axes = tuple[int, ...]
+
+_LARGEST = 2**20  # pairs or channels of an axis: far more than any model has
 
 
 def contiguous_axes(sections: Iterable[int]) -> Axes:
@@ -108,7 +111,7 @@ def contiguous_axes(sections: Iterable[int]) -> Axes:
     Raises
     ------
     CountTypeError, SectionsError
-        If `sections` is not one integer of at least 0 for each axis.
+        If `sections` is not one integer from 0 to 2**20 for each axis.
 
     Notes
     -----
@@ -267,9 +270,10 @@ def axial_axes(widths: Iterable[int]) -> Axes:
     Raises
     ------
     CountTypeError, WidthsError
-        If `widths` is not one positive even number for each axis.
+        If `widths` is not one even number from 2 to 2**20 for each axis.
     """
-    return contiguous_axes(width // 2 for width in axis_widths(widths, f"axial_axes({widths!r})"))
+    call = f"axial_axes({shown(widths)})"
+    return contiguous_axes(width // 2 for width in axis_widths(widths, call))
 
 
 def _turn_by_turn(sections: tuple[int, ...], axes: int, *, left: int) -> Axes:
@@ -285,13 +289,14 @@ def total(numbers: Iterable[int]) -> int:
 
 def _sections(value: Iterable[int], function: str, axes: tuple[int, ...] = ()) -> tuple[int, ...]:
     """Pairs of each axis; `axes` says how many axes there may be, any number if it is empty."""
-    call = f"{function}({value!r})"
+    call = f"{function}({shown(value)})"
     sections = integers(value, call, "sections")
-    if not sections or min(sections) < 0 or (axes and len(sections) not in axes):
+    fits = all(0 <= section <= _LARGEST for section in sections)
+    if not sections or not fits or (axes and len(sections) not in axes):
         wanted = " or ".join(map(str, axes)) or "one or more"
         raise SectionsError(
-            f"{call}: sections must give the number of pairs, 0 or more, of each position axis; "
-            f"{wanted} axes, such as (16, 24, 24)"
+            f"{call}: sections must give the number of pairs, 0 or more and at most 2**20, of each "
+            f"position axis; {wanted} axes, such as (16, 24, 24)"
         )
     return sections
 
@@ -302,13 +307,13 @@ def axis_widths(value: Iterable[int], call: str) -> tuple[int, ...]:
     Raises
     ------
     CountTypeError, WidthsError
-        If they are not one positive even number for each axis.
+        If they are not one even number from 2 to 2**20 for each axis.
     """
     widths = integers(value, call, "widths")
-    if not widths or any(width < 2 or width % 2 for width in widths):
+    if not widths or any(width % 2 or not 2 <= width <= _LARGEST for width in widths):
         raise WidthsError(
             f"{call}: widths must give the number of channels of each position axis, each an even "
-            "number of at least 2, such as (16, 56, 56)"
+            "number from 2 to 2**20, such as (16, 56, 56)"
         )
     return widths
 
@@ -321,8 +326,8 @@ def integers(value: object, call: str, name: str) -> tuple[int, ...]:
     CountTypeError
         If it is none.
     """
-    numbers = tuple(value) if isinstance(value, Iterable) else (None,)
-    for number in numbers:
-        if isinstance(number, bool) or not hasattr(number, "__index__"):
-            raise CountTypeError(f"{call}: {name} must be a sequence of integers, got {value!r}")
-    return tuple(operator.index(number) for number in numbers)
+    items = as_items(value)
+    numbers = [as_integer(item) for item in items or ()]
+    if items is None or None in numbers:
+        raise CountTypeError(f"{call}: {name} must be a sequence of integers, got {shown(value)}")
+    return tuple(number for number in numbers if number is not None)

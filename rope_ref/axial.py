@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+from rope_ref.arguments import as_items, shown
 from rope_ref.axes import axis_widths, integers, total
 from rope_ref.errors import (
     AmplitudeError,
@@ -18,6 +19,7 @@ from rope_ref.errors import (
     PairOrderError,
 )
 from rope_ref.frequencies import RealRule
+from rope_ref.real import approximately
 
 __all__ = ["Axial", "Reordered"]
 
@@ -37,7 +39,7 @@ class Axial(RealRule):
     Raises
     ------
     CountTypeError, WidthsError
-        If `widths` is not one positive even number for each axis.
+        If `widths` is not one even number from 2 to 2**20 for each axis.
     FrequencyValueError
         If `rules` is not one rule, or one for each width.
     AmplitudeError
@@ -55,18 +57,19 @@ class Axial(RealRule):
     widths: tuple[int, ...]
 
     def __init__(self, rules: RealRule | Iterable[RealRule], widths: Iterable[int]) -> None:
-        call = f"Axial({rules!r}, {widths!r})"
+        call = f"Axial({shown(rules)}, {shown(widths)})"
         counts = axis_widths(widths, call)
-        each = tuple(rules) if isinstance(rules, Iterable) else (rules,) * len(counts)
+        each = (rules,) * len(counts) if isinstance(rules, RealRule) else as_items(rules) or ()
         if len(each) != len(counts) or not all(isinstance(rule, RealRule) for rule in each):
             raise FrequencyValueError(
                 f"{call}: rules must be one frequency rule such as PowerLaw(10000), or one for "
                 f"each of the {len(counts)} widths"
             )
         if len({rule.amplitude for rule in each}) > 1:
+            amplitudes = ", ".join(approximately(rule.amplitude) for rule in each)
             raise AmplitudeError(
-                f"{call}: the rules have amplitudes {[float(rule.amplitude) for rule in each]}, "
-                "but cos and sin have one factor; give all the same"
+                f"{call}: the rules have amplitudes {amplitudes}, but cos and sin have one factor; "
+                "give all the same"
             )
         object.__setattr__(self, "rules", each)
         object.__setattr__(self, "widths", counts)
@@ -135,7 +138,7 @@ class Reordered(RealRule):
     repeats: bool = False
 
     def __init__(self, rule: RealRule, *, order: Iterable[int], repeats: bool = False) -> None:
-        call = f"Reordered({rule!r}, order={order!r})"
+        call = f"Reordered({shown(rule)}, order={shown(order)})"
         if not isinstance(rule, RealRule):
             raise FrequencyValueError(f"{call}: rule must be a rule such as PowerLaw(10000)")
         pairs = integers(order, call, "order")

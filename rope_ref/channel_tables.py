@@ -23,12 +23,14 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from rope_ref.arguments import is_one_of, shown
 from rope_ref.axes import axis_widths, total
 from rope_ref.axial import Reordered
 from rope_ref.errors import ChannelRopesError, LayoutError, TableShapeError
 from rope_ref.frequencies import RealRule
 from rope_ref.rotation import apply_rope, as_real, check_axes, pair_channels
-from rope_ref.spec import LAYOUTS, Layout, RopeSpec
+from rope_ref.sincos import as_positions
+from rope_ref.spec import LAYOUTS, Layout, RopeSpec, demand_spec
 
 __all__ = ["apply_channel_ropes", "apply_channel_tables", "crossed_ropes", "pair_determinants"]
 
@@ -148,9 +150,11 @@ def apply_channel_ropes(
     ChannelRopesError
         If the two do not fit each other; and the errors of `apply_rope`.
     """
-    demand_same_pairs(first, second, f"apply_channel_ropes(x, positions, ..., axes={axes!r})")
+    call = f"apply_channel_ropes(x, positions, ..., axes={shown(axes)})"
+    demand_same_pairs(first, second, call)
+    p = as_positions(positions, call)
     y, other = (
-        apply_rope(x, own_positions(positions, (first, second), spec), spec, axes=axes)
+        apply_rope(x, own_positions(p, (first, second), spec), spec, axes=axes)
         for spec in (first, second)
     )
     channels = pair_channels(first, output=True)[1]
@@ -173,6 +177,8 @@ def own_positions(
 
 def demand_same_pairs(first: RopeSpec, second: RopeSpec, call: str) -> None:
     """Refuse two RoPEs of which one cannot give what the other leaves."""
+    for spec in (first, second):
+        demand_spec(spec, call)
     named: dict[str, Callable[[RopeSpec], object]] = {
         "head_dim": lambda spec: spec.head_dim,
         "pairs": lambda spec: pair_channels(spec).tolist(),
@@ -224,7 +230,8 @@ def crossed_ropes(
     Source: huggingface/transformers:src/transformers/models/vjepa2/modeling_vjepa2.py;
     PaddlePaddle/Paddle:paddle/phi/kernels/fusion/gpu/fused_rope_utils.h.
     """
-    call = f"crossed_ropes({spec!r}, widths={widths!r})"
+    call = f"crossed_ropes({shown(spec)}, widths={shown(widths)})"
+    demand_spec(spec, call)
     rule = spec.frequencies
     if not isinstance(rule, RealRule):
         raise ChannelRopesError(f"{call}: frequencies must be a rule such as PowerLaw(10000)")
@@ -252,7 +259,7 @@ def crossed_ropes(
 
 def _pairs(x: Array, layout: object, call: str) -> tuple[Array, Array]:
     """Views of the first and the second channels of all pairs."""
-    if layout not in LAYOUTS:
+    if not is_one_of(layout, LAYOUTS):
         raise LayoutError(f"{call}: layout={layout!r} must be 'interleaved' or 'half'")
     if layout == "interleaved":
         return x[..., 0::2], x[..., 1::2]

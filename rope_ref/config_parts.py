@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rope_ref.config_values import SPEAKS_OF_ROPE, Keys, shown
+from rope_ref.config_words import TEMPERATURE, refuse_alibi, temperatures
 from rope_ref.errors import (
     ConfigValueError,
     MissingConfigKeyError,
@@ -18,7 +19,7 @@ from rope_ref.spec import Layout
 
 __all__ = ["attention_part", "model_row", "text_part"]
 
-_OTHER_PART = re.compile(r"vision|visual|image|video|audio|speech|talker")
+_OTHER_PART = re.compile(r"vision|visual|image|video|audio|speech|talker|codec|depth")
 
 
 def text_part(keys: Keys, notes: list[str]) -> tuple[Keys, str | None]:
@@ -28,6 +29,8 @@ def text_part(keys: Keys, notes: list[str]) -> tuple[Keys, str | None]:
         return keys, name
     inner = keys.mapping("text_config")
     assert inner is not None
+    refuse_alibi(keys)
+    temperatures(keys, notes)
     for key in keys:
         if SPEAKS_OF_ROPE.search(key):
             if key in inner and keys.agrees(key, inner):
@@ -63,8 +66,8 @@ def model_row(name: str | None, layout: Layout | None, keys: Keys) -> ModelType:
         )
     raise UnknownModelTypeError(
         f"{keys.call}: model_type {shown(name)} is not in the table of {len(MODEL_TYPES)} model "
-        f"types ({SOURCE}), and configs do not name the pair layout; give layout='half' or "
-        "layout='interleaved'"
+        f"types ({SOURCE} and others), and configs do not name the pair layout; give "
+        "layout='half' or layout='interleaved'"
     )
 
 
@@ -82,10 +85,12 @@ def attention_part(top: Keys, row: ModelType, notes: list[str]) -> Keys | None:
         elif _speaks([part]):
             if not _OTHER_PART.search(key):
                 raise UnknownConfigKeyError(
-                    f"{top.call}: {key!r} has keys about RoPE inside, which are not understood "
-                    "here; move them to the top if they mean the same there"
+                    f"{top.call}: {key!r} has keys about RoPE or ALiBi inside, which are not "
+                    "understood here; move them to the top if they mean the same there"
                 )
             notes.append(f"{key} is another part of the model; its RoPE is not read")
+        elif any(TEMPERATURE.search(each) for each in part if isinstance(each, str)):
+            notes.append(f"{key} is about temperatures on queries too, which a spec does not have")
     return inner
 
 
@@ -93,8 +98,13 @@ def _speaks(level: list[object]) -> bool:
     """Whether one of these parts, or a part inside, has a key about RoPE."""
     for _ in range(8):
         maps = [each for each in level if isinstance(each, Mapping)]
-        keys = [key for each in maps for key in each if isinstance(key, str)]
-        if any(SPEAKS_OF_ROPE.search(key) for key in keys):
+        if any(_is_about_rope(key, value) for each in maps for key, value in each.items()):
             return True
         level = [value for each in maps for value in each.values()]
     return False
+
+
+def _is_about_rope(key: object, value: object) -> bool:
+    if not isinstance(key, str):
+        return False
+    return bool(SPEAKS_OF_ROPE.search(key)) or ("alibi" in key.lower() and value is True)

@@ -13,12 +13,12 @@ from rope_ref.axial import Axial
 from rope_ref.config_values import Keys
 from rope_ref.errors import ConfigValueError, MissingConfigKeyError
 from rope_ref.frequencies import PowerLaw, RealRule
-from rope_ref.ntk import NTK, DynamicNTK, FixedNTK
+from rope_ref.ntk import NTK, DynamicNTK, FixedNTK, qwen_alpha
 from rope_ref.real import Real
 from rope_ref.remaps import Linear, Llama3, LongRoPE, Proportional
 from rope_ref.yarn import YaRN
 
-__all__ = ["ALIASES", "PARAMETERS", "ROPE_TYPES", "Scaling"]
+__all__ = ["ALIASES", "PARAMETERS", "ROPE_TYPES", "Scaling", "prompt_ntk"]
 
 ALIASES = {"su": "longrope", "mrope": "default", "xdrope": "dynamic"}
 """Old names of scaling types."""
@@ -252,3 +252,34 @@ ROPE_TYPES: dict[str, Callable[[Scaling], RealRule]] = {
     "ntk": _ntk,
 }
 """Each scaling type: those of transformers, and vLLM's ``ntk``."""
+
+
+def prompt_ntk(given: Scaling, top: Keys) -> RealRule:
+    """The rule of Qwen-1, which has no scaling part but switches at the top."""
+    trained = top.length("seq_length")
+    if trained is not None and trained != int(trained):
+        raise top.wrong("seq_length", "must be a whole number", trained)
+    for name in ("use_dynamic_ntk", "use_logn_attn"):
+        if name not in top:
+            given.notes.append(f"{name} is missing and read as false; the published class has true")
+    if top.flag("use_logn_attn"):
+        length = "seq_length" if trained is None else trained
+        given.notes.append(
+            "use_logn_attn: queries at position p are multiplied by "
+            f"log_temperature(p, length={length}), which a spec does not have"
+        )
+    if not top.flag("use_dynamic_ntk"):
+        return given.plain
+    top.need("seq_length", "the length the model was trained for")
+    assert trained is not None
+    given.notes.append(
+        "use_dynamic_ntk: alpha follows the length of the prompt and is kept while decoding"
+    )
+    if given.length is None:
+        given.notes.append(
+            f"a prompt longer than seq_length {trained} takes "
+            f"NTK(alpha=qwen_alpha(length, {trained})); give length for it"
+        )
+        return given.plain
+    whole = int(-(-given.length // 1))  # rounded up, which changes no step
+    return NTK(given.plain, alpha=qwen_alpha(whole, int(trained)))

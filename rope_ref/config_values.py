@@ -6,6 +6,7 @@ import numbers
 import re
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 
 import numpy as np
 
@@ -33,7 +34,8 @@ LARGEST_LENGTH = 2**53
 """Lengths lie below this, as positions do."""
 
 SPEAKS_OF_ROPE = re.compile(
-    r"(?:^|[^a-z])(?:m|x|xd|i|p|ym)?rope|rotary|rotat|theta|yarn|(?:^|_)ntk|inv_freq|mscale",
+    r"(?:^|[^a-z])(?:m|x|xd|i|p|ym)?rope|rotary|rotat|theta|yarn|(?:^|_)ntk|inv_freq|mscale"
+    r"|original_max_position",
     re.IGNORECASE,
 )
 """What is found in a key about RoPE, whoever made it up."""
@@ -52,6 +54,13 @@ def shown(value: object) -> str:
         return _REPR.repr(value)
     except Exception:  # a value may be of any class, with a __repr__ that fails
         return f"a value of type {type(value).__name__}"
+
+
+def _equal(one: object, other: object) -> bool:
+    try:
+        return bool(one == other)
+    except Exception:  # nested too deep, or values of a class that cannot be compared
+        return False
 
 
 class Keys:
@@ -113,17 +122,11 @@ class Keys:
 
     def same(self, other: Keys) -> bool:
         """Whether another mapping has the same content."""
-        try:
-            return self._values == other._values
-        except RecursionError:  # nested too deep to be compared, and to be of use
-            return False
+        return _equal(self._values, other._values)
 
     def agrees(self, key: str, other: Keys) -> bool:
         """Whether another mapping has the same value under a key."""
-        try:
-            return bool(self._values.get(key) == other._values.get(key))
-        except Exception:  # nested too deep, or values of a class that cannot be compared
-            return False
+        return _equal(self._values.get(key), other._values.get(key))
 
     def has_null(self, key: str) -> bool:
         """Whether a key is there, without a value."""
@@ -289,11 +292,11 @@ class Keys:
         return whole
 
     def _number(self, key: str, value: object) -> Number:
-        if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        if not isinstance(value, numbers.Real | Decimal) or isinstance(value, bool):
             raise self.wrong(key, "must be a number", value, ConfigTypeError)
         try:
             rounded = float(value)
-        except OverflowError:
+        except (OverflowError, ValueError):  # the latter for a signalling NaN
             rounded = float("inf")
         if not abs(rounded) < float("inf"):  # NaN as well
             raise self.wrong(key, "must be a finite number that float64 can hold", value)

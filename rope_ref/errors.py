@@ -59,7 +59,7 @@ class RopeError(Exception):
 
 
 class SpecError(RopeError, TypeError):
-    """An argument of RopeSpec has the wrong type."""
+    """A RopeSpec is needed and another thing given, or an argument of one has the wrong type."""
 
 
 class HeadDimError(RopeError, ValueError):
@@ -143,7 +143,7 @@ class CountTypeError(RopeError, TypeError):
 
 
 class CountError(RopeError, ValueError):
-    """A number of tokens, heads or ranks is too small, or there is not one for each."""
+    """A number of tokens, heads or ranks is out of range, or there is not one for each."""
 
 
 class MaskError(RopeError, ValueError):

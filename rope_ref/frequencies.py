@@ -19,6 +19,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
+from rope_ref.arguments import as_items, shown
 from rope_ref.errors import FrequencyCountError, FrequencyValueError
 from rope_ref.real import (
     DIGITS,
@@ -115,7 +116,7 @@ class PowerLaw(RealRule):
     denominator: Real | None = None
 
     def __post_init__(self) -> None:
-        call = f"PowerLaw(base={self.base!r})"
+        call = f"PowerLaw(base={shown(self.base)})"
         # One base, one value: 10000, 10000.0 and Fraction(10000) are the same rule.
         base = positive(self.base, call, "base", "the usual one is 10000")
         object.__setattr__(self, "base", base)
@@ -167,9 +168,9 @@ class Given(RealRule):
                 "and turns (parts of a full turn per position)"
             )
         name = "turns" if values is None else "values"
-        call = f"Given({name}=..., amplitude={amplitude!r})"
-        given = turns if values is None else values
-        if not isinstance(given, Iterable):
+        call = f"Given({name}=..., amplitude={shown(amplitude)})"
+        given = as_items(turns if values is None else values)
+        if given is None:
             raise FrequencyValueError(f"{call}: {name} must be a sequence, one per pair")
         numbers = tuple(exact(v, call, f"{name}[{i}]") for i, v in enumerate(given))
         scale = exact(amplitude, call, "amplitude")

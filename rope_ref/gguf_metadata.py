@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from rope_ref.axes import contiguous_axes, ggml_axes
 from rope_ref.config_values import SPEAKS_OF_ROPE, Keys, shown
+from rope_ref.divided import Divided
 from rope_ref.errors import (
     ConfigError,
     ConfigValueError,
@@ -37,6 +38,7 @@ __all__ = ["ARCHITECTURES", "SCALING_TYPES", "read_gguf"]
 SCALING_TYPES = ("none", "linear", "yarn", "longrope")
 """The values of ``rope.scaling.type``."""
 
+_SWITCH = "rope.scaling.finetuned"
 _FREQS, _LONG, _SHORT = "rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"
 
 
@@ -95,7 +97,12 @@ class _Reader:
             raise ConfigValueError(
                 f"{self.keys.call}: no RoPE can be built from these metadata: {error}"
             ) from error
-        for key in ("rope.scaling.finetuned", "attention.rope_pattern"):
+        inert = ["attention.rope_pattern"]
+        if self.name in Architectures.finetuned_switches:
+            specs = self._switched(specs)
+        else:
+            inert.append(_SWITCH)
+        for key in inert:
             if self.keys.take(self._key(key)) is not None:
                 self.notes.append(f"{key} changes nothing about how a layer rotates")
         for key in self.keys.unread():
@@ -107,23 +114,47 @@ class _Reader:
                 )
         return ModelRope(specs, tuple(dict.fromkeys(self.notes)))
 
+    def _switched(self, specs: dict[str, RopeSpec]) -> dict[str, RopeSpec]:
+        """The specs, or still ones where the switch for RoPE is off."""
+        if self.keys.flag(self._key(_SWITCH)) is not False:
+            return specs
+        self.notes = [f"{_SWITCH} is false, so no layer rotates"]
+        return {layer: self._still(spec) for layer, spec in specs.items()}
+
+    def _still(self, spec: RopeSpec) -> RopeSpec:
+        return RopeSpec(spec.head_dim, layout=spec.layout, rotary_dim=0)
+
+    def _check_blocks(self) -> None:
+        blocks, key = Architectures.blocks_that_rotate.get(self.name), self._key("block_count")
+        if blocks is None:
+            return
+        self.keys.need(key, "which says whether the model has RoPE")
+        given = self.keys.width(key)
+        if given != blocks:
+            raise ConfigValueError(
+                f"{self.keys.call}: {key!r} is {given}, but only models of {blocks} blocks have "
+                f"RoPE on architecture {self.name!r}; those of 40 have ALiBi"
+            )
+
     def _key(self, key: str) -> str:
         return f"{self.name}.{key}"
 
     def _specs(self) -> dict[str, RopeSpec]:
         name, keys = self.name, self.keys
+        self._check_blocks()
         head_dim = self._head_dim()
         base = self._positive("rope.freq_base", 10000.0)
         width = self._width(head_dim, "rope.dimension_count")
-        full = self._spec(head_dim, width, self._rule(base, width))
+        full_width = width // 2 if name in Architectures.half_where_full else width
+        full = self._spec(head_dim, full_width, self._rule(base, full_width))
         window = keys.number(self._key("attention.sliding_window"))
         slides = name not in Architectures.window_matters or bool(window)
-        if name in Architectures.every_fourth_still:
+        all_rotate = name in Architectures.none_still_without_window and window == 0
+        if name in Architectures.every_fourth_still and not all_rotate:
             self.notes.append(EVERY_FOURTH)
         if name in Architectures.still_where_full and slides:
             self.notes.append("layers of type 'full_attention' do not rotate")
-            still = RopeSpec(head_dim, layout=full.layout, rotary_dim=0)
-            return {"full_attention": still, "sliding_attention": full}
+            return {"full_attention": self._still(full), "sliding_attention": full}
         own = ("rope.freq_base_swa", "rope.dimension_count_swa", "attention.key_length_swa")
         if not slides:
             for key in own:
@@ -136,7 +167,7 @@ class _Reader:
         given = (sliding_base, sliding_width, sliding_head)
         if given == (None, None, None) and not plain and not apart:
             return {EVERY_LAYER: full}
-        if apart:
+        if apart and name not in Architectures.base_where_sliding:
             keys.need(self._key(own[0]), "the base of sliding layers")
         if sliding_base is None:
             sliding_base = Architectures.base_where_sliding.get(name, base)
@@ -217,6 +248,8 @@ class _Reader:
         for key, value in found:
             if value < 0:
                 raise self.keys.wrong(self._key(key), "must not be below 0", value)
+        if len(found) > 1:
+            self.notes.append("rope.scale_linear is of no effect beside rope.scaling.factor")
         # 0 means that nothing is scaled.
         return found[0][1] or 1 if found else 1
 
@@ -275,9 +308,14 @@ class _Reader:
 
     def _divided(self, plain: RealRule, width: int) -> RealRule:
         """The frequencies, divided by the tensors that are there."""
-        keys, pairs = self.keys, width // 2
-        freqs, long = keys.numbers(_FREQS, pairs), keys.numbers(_LONG, pairs)
-        short = keys.numbers(_SHORT, pairs)
+        keys, stored = self.keys, width // 2
+        if self.name in Architectures.half_where_full:
+            sliding_width = keys.width(self._key("rope.dimension_count_swa")) or 2 * width
+            stored = max(width, sliding_width) // 2
+        freqs, long, short = (
+            None if (found := keys.numbers(tensor, stored)) is None else found[: width // 2]
+            for tensor in (_FREQS, _LONG, _SHORT)
+        )
         if (long is None) != (short is None) or (freqs is not None and long is not None):
             raise ConfigValueError(
                 f"{keys.call}: give {_FREQS} alone, or {_LONG} and {_SHORT} together"
@@ -286,12 +324,9 @@ class _Reader:
             keys.take(self._key("rope.scaling.original_context_length"))
             if freqs is None:
                 return plain
-            if max(freqs) >= 1e30:
+            if max(freqs, default=0) >= 1e30:
                 self.notes.append(f"pairs that {_FREQS} divides by 1e30 stand all but still")
-            # One list for texts of any length.
-            return LongRoPE(
-                plain, short_factors=freqs, long_factors=freqs, original_length=2, factor=1
-            )
+            return Divided(plain, factors=freqs)
         attention = keys.positive(self._key("rope.scaling.attn_factor"))
         return LongRoPE(
             plain,

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rope_ref.arguments import as_array, shown
 from rope_ref.errors import CoordinateError, FrequencyValueError, GridError, PositionRangeError
 from rope_ref.positions import count
 from rope_ref.real import Real, exact
@@ -55,7 +56,8 @@ def coordinate_grid(*coordinates: npt.ArrayLike) -> Integers | Array:
     """
     call = f"coordinate_grid({', '.join('...' for _ in coordinates)})"
     rows: list[npt.NDArray[Any]] = [
-        as_positions(row, f"{call}, axis {axis}") for axis, row in enumerate(coordinates)
+        as_positions(as_array(row, CoordinateError, call, f"axis {axis}"), f"{call}, axis {axis}")
+        for axis, row in enumerate(coordinates)
     ]
     if not rows or any(row.ndim != 1 for row in rows):
         raise CoordinateError(
@@ -90,7 +92,7 @@ def grid_positions(
     Raises
     ------
     CountTypeError, CountError
-        If `frames`, `rows`, `columns` or `merge` is not an integer of at least 1.
+        If `frames`, `rows`, `columns` or `merge` is not an integer from 1 to below 2**53.
     CoordinateError
         If `interval` is not a positive finite number.
     GridError
@@ -103,7 +105,8 @@ def grid_positions(
     Source: ``get_rope_index`` of
     huggingface/transformers:src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py.
     """
-    call = f"grid_positions({frames!r}, {rows!r}, {columns!r}, interval={interval!r}, ...)"
+    size = f"{shown(frames)}, {shown(rows)}, {shown(columns)}"
+    call = f"grid_positions({size}, interval={shown(interval)}, ...)"
     frames, rows, columns, merge = grid_sizes(call, frames, rows, columns, merge)
     step = positive_number(interval, call, "interval")
     time = _rounded((frame * step for frame in range(frames)), call)
@@ -128,14 +131,14 @@ def centred_coordinates(length: int) -> Integers:
     Raises
     ------
     CountTypeError, CountError
-        If `length` is not an integer of at least 1.
+        If `length` is not an integer from 1 to below 2**53.
 
     Notes
     -----
     Source: ``scale_rope`` of
     huggingface/diffusers:src/diffusers/models/transformers/transformer_qwenimage.py.
     """
-    n = count(length, f"centred_coordinates({length!r})", "length", 1)
+    n = count(length, f"centred_coordinates({shown(length)})", "length", 1)
     return np.arange(n) - (n - n // 2)
 
 
@@ -160,7 +163,7 @@ def cropped_coordinates(start: Real, stop: Real, length: int) -> Array:
     CoordinateError
         If `start` or `stop` is not a finite real number.
     CountTypeError, CountError
-        If `length` is not an integer of at least 1.
+        If `length` is not an integer from 1 to below 2**53.
     PositionRangeError
         If a coordinate is beyond the largest float64.
 
@@ -168,7 +171,7 @@ def cropped_coordinates(start: Real, stop: Real, length: int) -> Array:
     -----
     Source: ``get_3d_rotary_pos_embed`` of huggingface/diffusers:src/diffusers/models/embeddings.py.
     """
-    call = f"cropped_coordinates({start!r}, {stop!r}, {length!r})"
+    call = f"cropped_coordinates({shown(start)}, {shown(stop)}, {shown(length)})"
     first, end = _real(start, call, "start"), _real(stop, call, "stop")
     n = count(length, call, "length", 1)
     step = (end * Fraction(n - 1, n) - first) / max(1, n - 1)
@@ -198,7 +201,7 @@ def normalised_coordinates(
     Raises
     ------
     CountTypeError, CountError
-        If `length` is not an integer of at least 1.
+        If `length` is not an integer from 1 to below 2**53.
     CoordinateError
         If `span` is not a positive finite number, or `offset` not a finite one.
     PositionRangeError
@@ -208,7 +211,8 @@ def normalised_coordinates(
     -----
     Source: huggingface/transformers:src/transformers/models/dinov3_vit/modeling_dinov3_vit.py.
     """
-    call = f"normalised_coordinates({length!r}, span={span!r}, offset={offset!r})"
+    given = f"{shown(length)}, span={shown(span)}, offset={shown(offset)}"
+    call = f"normalised_coordinates({given})"
     n = count(length, call, "length", 1)
     whole = Fraction(n) if span is None else positive_number(span, call, "span")
     shift = _real(offset, call, "offset")
@@ -246,7 +250,7 @@ def positive_number(value: Real, call: str, name: str) -> Fraction:
     """
     number = _real(value, call, name)
     if number <= 0:
-        raise CoordinateError(f"{call}: {name} must be above 0, got {value!r}")
+        raise CoordinateError(f"{call}: {name} must be above 0, got {shown(value)}")
     return number
 
 

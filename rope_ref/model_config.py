@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rope_ref.config_parts import attention_part, model_row, text_part
-from rope_ref.config_rules import ALIASES, PARAMETERS, ROPE_TYPES, Scaling
+from rope_ref.config_rules import ALIASES, PARAMETERS, ROPE_TYPES, Scaling, prompt_ntk
 from rope_ref.config_values import Keys, shown
 from rope_ref.config_words import STILL_LAYERS, agree, leftover, must_rotate
 from rope_ref.errors import (
@@ -27,7 +27,7 @@ from rope_ref.errors import (
 )
 from rope_ref.frequencies import PowerLaw
 from rope_ref.model_heads import Heads
-from rope_ref.model_types import EVERY_FOURTH, MODEL_TYPES, SOURCE, LayerRope, ModelType
+from rope_ref.model_types import EVERY_FOURTH, MODEL_TYPES, LayerRope, ModelType
 from rope_ref.real import Real
 from rope_ref.spec import LAYOUTS, Layout, RopeSpec
 
@@ -156,7 +156,7 @@ class _Reader:
                 must_rotate(part, self.row if part is self.top else ModelType(), self.notes)
         self._special_layers()
         specs = self._specs()
-        still = self.row.still_layers if not self.top.has_null("sliding_window") else ()
+        still = self._still_layers()
         if list(specs) == [EVERY_LAYER] and (self.kinds or still):
             kinds = self.kinds or {"sliding_attention", *still}
             specs = dict.fromkeys(sorted(kinds), specs[EVERY_LAYER])
@@ -188,6 +188,13 @@ class _Reader:
                 self.notes.append(note if shared else f"{kind}: {note}")
         return specs
 
+    def _still_layers(self) -> tuple[str, ...]:
+        """The types of layers that do not rotate."""
+        still, without = self.row.still_layers, self.row.without_window
+        if without == "no matter" or not self.top.has_null("sliding_window"):
+            return still
+        return (*still, "sliding_attention") if without == "none turns" else ()
+
     def _special_layers(self) -> None:
         if self.top.flag("rotary_value"):
             self.notes.append("rotary_value: values are rotated as queries and keys are")
@@ -200,19 +207,16 @@ class _Reader:
 
     def _parameters(self) -> dict[str, tuple[Keys | None, LayerRope]]:
         """The scaling part for each type of layers; None where these do not rotate."""
-        new, old = (
-            None if part is None or part.is_empty() else part
-            for part in map(self.top.mapping, ("rope_parameters", "rope_scaling"))
-        )
+        new, old = map(self._scaling_part, ("rope_parameters", "rope_scaling"))
         if new is not None and old is not None and not new.same(old):
             raise ConfigValueError(
                 f"{self.top.call}: rope_parameters and rope_scaling both stand in the config and "
-                "differ; leave one out"
+                "differ, or cannot be compared; leave one out"
             )
         empty = Keys({}, self.top.call, "rope_parameters")
         found = next((part for part in (new, old) if part is not None), empty)
         layers = self.row.layers
-        plain = LayerRope(self.row.base, self.row.base_key)
+        plain = LayerRope(self.row.base, self.row.base_key, head_dim_key=self.row.head_dim_key)
         kinds = found.nested(set(layers) | self.kinds, PARAMETERS)
         if kinds:
             return self._nested(found, kinds, empty, plain)
@@ -224,6 +228,15 @@ class _Reader:
                 f"each type of layers: {', '.join(map(repr, layers))}"
             )
         return {kind: (found if layer.scaled else empty, layer) for kind, layer in layers.items()}
+
+    def _scaling_part(self, key: str) -> Keys | None:
+        part = self.top.mapping(key)
+        if part is None or part.is_empty():
+            return None
+        if self.row.scaling == "unread":
+            self.top.forget(key)  # to be refused as a key that nothing reads
+            return None
+        return part
 
     def _nested(
         self, found: Keys, kinds: list[str], empty: Keys, plain: LayerRope
@@ -267,7 +280,8 @@ class _Reader:
                 yarn_amplitude=layer.yarn_amplitude,
                 notes=self.notes,
             )
-            rule = ROPE_TYPES[rope_type](given)
+            make = ROPE_TYPES[rope_type]
+            rule = prompt_ntk(given, self.top) if row.prompt_ntk else make(given)
             axes = self.heads.axes(keys, rope_type, width)
             self._refuse_unread(keys, rope_type)
             return RopeSpec(
@@ -305,7 +319,7 @@ class _Reader:
                 f"{keys.call}: {keys.where} has the unknown rope_type {shown(name)}; known are "
                 f"{', '.join(map(repr, (*ROPE_TYPES, *ALIASES)))}"
             )
-        if (name == "axial") != axial:
+        if (name == "axial") != axial or (self.row.scaling == "plain" and name != "default"):
             raise ConfigValueError(
                 f"{keys.call}: rope_type {name!r} does not go with model type {shown(self.name)}"
             )
@@ -350,7 +364,8 @@ class _Reader:
         if key is not None and not self.row.layers:
             agree(self.top, key, base, self.notes, given=found is not None, base=True)
         if found is None and key is None:
-            self.notes.append(f"the base is {base}; no key of this model type says it ({SOURCE})")
+            source = self.row.source
+            self.notes.append(f"the base is {base}; no key of this model type says it ({source})")
         elif found is None:
             self.heads.unsaid(key or "", base)
         return base

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rope_ref.axes import alternating_axes, axial_axes, contiguous_axes, interleaved_axes
 from rope_ref.config_values import Keys, shown
 from rope_ref.errors import ConfigValueError, MissingConfigKeyError, UnknownConfigKeyError
-from rope_ref.model_types import MODEL_TYPES, SOURCE, LayerRope, ModelType
+from rope_ref.model_types import MODEL_TYPES, LayerRope, ModelType
 from rope_ref.real import Real
 
 __all__ = ["Heads"]
@@ -177,6 +177,6 @@ class Heads:
 
     def unsaid(self, key: str, usual: object) -> None:
         """Note that a value comes from the table of model types."""
-        note = f"{key} is missing; {usual} is what the model type stands for in {SOURCE}"
+        note = f"{key} is missing; {usual} is what the model type stands for in {self.row.source}"
         if note not in self.notes:
             self.notes.append(note)

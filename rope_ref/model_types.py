@@ -16,6 +16,7 @@ from rope_ref.spec import Layout
 __all__ = ["EVERY_FOURTH", "MODEL_TYPES", "SOURCE", "LayerRope", "ModelType"]
 
 SOURCE = "transformers 5.24.0"
+_PUBLISHED = "the code published with the models"
 
 AxesMap = Literal["contiguous", "interleaved", "alternating", "axial"]
 
@@ -59,9 +60,9 @@ class ModelType:
         As in `RopeSpec`.
     base, head_dim, fraction
         ``rope_theta``, ``head_dim`` and ``partial_rotary_factor`` where the config has none.
-    base_key, fraction_key
-        What this type calls ``rope_theta`` and ``partial_rotary_factor``; None if no key
-        is read at all.
+    base_key, fraction_key, head_dim_key
+        What this type calls ``rope_theta``, ``partial_rotary_factor`` and ``head_dim``; None
+        if no key is read at all.
     or_rope_theta
         Whether ``rope_theta`` is read too, where `base_key` is missing.
     plain_is_whole
@@ -80,6 +81,13 @@ class ModelType:
         Each type of layers with a rotation of its own.
     still_layers
         Types of layers that do not rotate at all.
+    without_window
+        What a ``sliding_window`` of null does where there are `still_layers`: nothing, or
+        all layers turn, or none does.
+    scaling
+        Whether a scaling part may be of any type, must be plain, or is not read at all.
+    prompt_ntk
+        Whether ``use_dynamic_ntk`` says that the base grows with the prompt.
     axes, sections
         How pairs follow several position axes, and ``mrope_section`` where the config has
         none.
@@ -93,13 +101,17 @@ class ModelType:
     fourth_is_still
         Whether every fourth layer does not rotate, where the config does not name them.
     says_rope
-        Whether there is RoPE only if ``position_embedding_type`` says so.
+        What ``position_embedding_type`` must be for RoPE, where it is not to be missing.
+    size_decides
+        Whether models of this type have RoPE or ALiBi by their size.
     ignores_kind
         Whether ``position_embedding_type`` is not read.
     attn_config
         Whether ``rope_theta`` may stand in a part ``attn_config``.
     remark
         What a spec cannot say.
+    source
+        Whose code all this is.
     """
 
     layout: Layout = "half"
@@ -109,6 +121,7 @@ class ModelType:
     base_key: str | None = "rope_theta"
     or_rope_theta: bool = False
     head_dim: int | None = None
+    head_dim_key: str = "head_dim"
     fraction: float = 1.0
     fraction_key: str | None = "partial_rotary_factor"
     plain_is_whole: bool = True
@@ -118,22 +131,28 @@ class ModelType:
     trailing: bool = False
     layers: Mapping[str, LayerRope] = field(default_factory=dict)
     still_layers: tuple[str, ...] = ()
+    without_window: Literal["no matter", "all turn", "none turns"] = "no matter"
+    scaling: Literal["any", "plain", "unread"] = "any"
+    prompt_ntk: bool = False
     axes: AxesMap | None = None
     sections: tuple[int, ...] | None = None
     ntk_alpha: bool = False
     yarn_is_longrope: bool = False
     skips_layers: bool = False
     fourth_is_still: bool = False
-    says_rope: bool = False
+    says_rope: str | None = None
+    size_decides: bool = False
     ignores_kind: bool = False
     attn_config: bool = False
     remark: str | None = None
+    source: str = SOURCE
 
 
 HALF = ModelType()
 PAIRS = ModelType("interleaved")
 PERMUTED = ModelType("interleaved", output_layout="half")  # read in pairs, written half-split
 PARTIAL = ModelType(plain_is_whole=False)
+SLIDING = ModelType(still_layers=("full_attention",))  # only sliding windows rotate
 
 EVERY_FOURTH = "every fourth layer does not rotate"
 """A remark that no spec can hold."""
@@ -175,17 +194,16 @@ _ROWS: tuple[tuple[str, ModelType], ...] = (
     (
         "llama mistral qwen2 qwen2_moe qwen3_moe ministral olmo olmo2 olmoe granite granitemoe "
         "granitemoeshared starcoder2 falcon chameleon arcee dots1 "
-        "diffllama doge falcon_h1 csm moshi internlm2 minicpm",
+        "diffllama doge falcon_h1 moshi internlm2 minicpm",
         HALF,
     ),
     ("dbrx", replace(HALF, attn_config=True)),
-    ("granitemoehybrid", replace(HALF, says_rope=True)),
-    ("qwen3 flint ministral3 seed_oss afmoe internlm3 voxtral_realtime_text",
-     replace(HALF, head_dim=128)),
+    ("granitemoehybrid", replace(HALF, says_rope="rope")),
+    ("qwen3 ministral3 seed_oss internlm3 voxtral_realtime_text", replace(HALF, head_dim=128)),
     ("gemma gemma2 vaultgemma t5_gemma_module", replace(HALF, head_dim=256)),
     ("mixtral minimax", replace(HALF, base=1e6)),
     ("phimoe lfm2 lfm2_moe emu3_text_model", replace(HALF, base=1e6)),
-    ("flex_olmo bitnet mllama_text_model", replace(HALF, base=5e5)),
+    ("flex_olmo bitnet mllama_text_model csm csm_depth_decoder_model", replace(HALF, base=5e5)),
     ("exaone", replace(HALF, base=5e5)),
     ("cwm", replace(HALF, base=1e6, head_dim=128)),
     ("apertus", replace(HALF, base=1.2e7)),
@@ -196,15 +214,21 @@ _ROWS: tuple[tuple[str, ModelType], ...] = (
              fraction_key="rotary_emb_fraction")),
     ("gpt_oss", replace(HALF, base=150000.0, head_dim=64)),
     ("smollm3", replace(HALF, base=2e6, skips_layers=True, fourth_is_still=True)),
-    ("exaone4 exaone_moe", replace(HALF, still_layers=("full_attention",))),
-    ("esm", replace(HALF, fraction_key=None)),
+    ("exaone4 exaone_moe", replace(SLIDING, without_window="all turn")),
+    ("flint", replace(SLIDING, head_dim=128, without_window="none turns")),
+    ("afmoe", replace(SLIDING, head_dim=128)),
+    ("esm", replace(HALF, fraction_key=None, says_rope="rotary", scaling="unread")),
+    ("baichuan",
+     replace(HALF, base_key=None, fraction_key=None, scaling="unread", size_decides=True,
+             remark="models of this type with hidden_size 5120 have ALiBi and no RoPE",
+             source=_PUBLISHED)),
     ("hunyuan_v1_dense hunyuan_v1_moe", _HUNYUAN),
     ("nanochat", replace(HALF, direction=-1)),
     # Pairs are halves of a part of the head.
     ("phi3 phi4_multimodal", replace(PARTIAL, yarn_is_longrope=True)),
     ("phi persimmon nemotron bamba", replace(PARTIAL, fraction=0.5)),
     ("glm4_moe", replace(PARTIAL, fraction=0.5)),
-    ("recurrent_gemma", replace(PARTIAL, fraction=0.5, head_dim=256)),
+    ("recurrent_gemma", replace(PARTIAL, fraction=0.5, head_dim=256, scaling="plain")),
     ("stablelm", replace(PARTIAL, fraction=0.25)),
     ("qwen3_next", replace(PARTIAL, fraction=0.25, head_dim=256)),
     ("solar_open", replace(PARTIAL, base=1e6, head_dim=128)),
@@ -212,16 +236,20 @@ _ROWS: tuple[tuple[str, ModelType], ...] = (
      replace(PARTIAL, fraction=0.25, base_key="rotary_emb_base", fraction_key="rotary_pct")),
     ("gpt_neox_japanese",
      replace(PARTIAL, base_key="rotary_emb_base", fraction_key="rotary_pct")),
+    ("qwen",
+     replace(PARTIAL, base_key="rotary_emb_base", fraction_key="rotary_pct",
+             head_dim_key="kv_channels", scaling="unread", prompt_ntk=True, source=_PUBLISHED)),
     ("minimax_m2", replace(PARTIAL, base=5e6, head_dim=128, rotary_dim=0)),
     # Pairs are neighbours.
     ("cohere", replace(PAIRS, base=5e5)),
-    ("cohere2", replace(PAIRS, still_layers=("full_attention",))),
+    ("cohere2", replace(SLIDING, layout="interleaved", without_window="none turns")),
     ("helium", replace(PAIRS, base=1e5, head_dim=128)),
     ("ernie4_5", replace(PAIRS, base=5e5, head_dim=128)),
     ("ernie4_5_moe", replace(PAIRS, base=5e5)),
     ("glm glm4", replace(PAIRS, fraction=0.5, head_dim=128, plain_is_whole=False)),
-    ("gptj codegen", replace(PAIRS, base_key=None, fraction_key=None, rotary_dim=64)),
-    ("roformer", replace(PAIRS, base_key=None, fraction_key=None)),
+    ("gptj codegen",
+     replace(PAIRS, base_key=None, fraction_key=None, rotary_dim=64, scaling="unread")),
+    ("roformer", replace(PAIRS, base_key=None, fraction_key=None, scaling="unread")),
     ("llama4_text",
      replace(PAIRS, base=5e5, head_dim=128, skips_layers=True, fourth_is_still=True)),
     # Multi-head latent attention: the rotating channels stand behind the others.
@@ -259,7 +287,7 @@ _ROWS: tuple[tuple[str, ModelType], ...] = (
     ("glm4v_text glm_ocr_text", replace(_GLM_V, layout="interleaved")),
     ("glm4v_moe_text", replace(_GLM_V, fraction=0.5)),
     ("ernie4_5_vl_moe_text",
-     replace(PAIRS, base=5e5, axes="alternating", sections=(22, 22, 20))),
+     replace(PAIRS, base=5e5, axes="alternating", sections=(22, 22, 20), scaling="plain")),
     ("hunyuan_vl_text",
      replace(_HUNYUAN, axes="contiguous",
              remark=f"{SOURCE} cuts the sections out of both halves at once, which is no rotation; "

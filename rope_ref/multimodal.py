@@ -14,9 +14,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from rope_ref.arguments import is_one_of, shown
 from rope_ref.errors import CountTypeError, NextPositionError, PositionShapeError, SegmentError
 from rope_ref.grids import grid_positions, grid_sizes, positive_number
-from rope_ref.positions import count, decoding_positions
+from rope_ref.positions import count, new_positions
 from rope_ref.real import Real
 from rope_ref.sincos import as_positions
 
@@ -50,13 +51,13 @@ class TextSegment:
     Raises
     ------
     CountTypeError, CountError
-        If `tokens` is not an integer of at least 0.
+        If `tokens` is not an integer from 0 to below 2**53.
     """
 
     tokens: int
 
     def __post_init__(self) -> None:
-        tokens = count(self.tokens, f"TextSegment({self.tokens!r})", "tokens", 0)
+        tokens = count(self.tokens, f"TextSegment({shown(self.tokens)})", "tokens", 0)
         object.__setattr__(self, "tokens", tokens)
 
     @property
@@ -92,7 +93,8 @@ class GridSegment:
     merge: int = 1
 
     def __post_init__(self) -> None:
-        call = f"GridSegment({self.frames!r}, {self.rows!r}, {self.columns!r}, ...)"
+        given = f"{shown(self.frames)}, {shown(self.rows)}, {shown(self.columns)}"
+        call = f"GridSegment({given}, ...)"
         sizes = grid_sizes(call, self.frames, self.rows, self.columns, self.merge)
         for name, size in zip(("frames", "rows", "columns", "merge"), sizes, strict=True):
             object.__setattr__(self, name, size)
@@ -149,18 +151,20 @@ def multimodal_positions(
     Source: ``get_rope_index`` of
     huggingface/transformers:src/transformers/models/qwen2_5_vl/modeling_qwen2_5_vl.py.
     """
-    call = f"multimodal_positions(segments, next_position={next_position!r})"
-    if next_position not in NEXT_POSITIONS:
+    call = f"multimodal_positions(segments, next_position={shown(next_position)})"
+    if not is_one_of(next_position, NEXT_POSITIONS):
         raise NextPositionError(f"{call}: next_position must be 'maximum' or 'extent'")
     if not isinstance(segments, Iterable):
-        raise SegmentError(f"{call}: segments must be a sequence of segments, got {segments!r}")
+        raise SegmentError(
+            f"{call}: segments must be a sequence of segments, got {shown(segments)}"
+        )
     start = 0
     parts = [np.zeros((_AXES, 0), dtype=np.int64)]
     for i, segment in enumerate(segments):
         if not isinstance(segment, TextSegment | GridSegment):
             raise SegmentError(
                 f"{call}: segments[{i}] must be a TextSegment(tokens) or a GridSegment(frames, "
-                f"rows, columns), got {segment!r}"
+                f"rows, columns), got {shown(segment)}"
             )
         own = as_positions(start + segment.positions(), call).astype(np.int64)
         if next_position == "extent":
@@ -230,9 +234,9 @@ def multimodal_decoding_positions(
     The rule is the same whatever `next_position` was: 1 more than the largest position of
     the prompt. After ``"extent"`` it can skip many positions.
     """
-    call = f"multimodal_decoding_positions(cached, {tokens!r}, delta={delta!r})"
-    own = decoding_positions(cached, tokens)
-    shift = _whole(as_positions(delta, call), call, "delta")
+    call = f"multimodal_decoding_positions(cached, {shown(tokens)}, delta={shown(delta)})"
+    own = new_positions(cached, tokens, call)
+    shift = _whole(as_positions(delta, call, "delta"), call, "delta")
     if shift.shape not in ((), own.shape[:-1]):
         raise PositionShapeError(
             f"{call}: delta must be one number, or one for each of the rows {own.shape[:-1]}; its "

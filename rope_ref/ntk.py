@@ -10,10 +10,11 @@ from dataclasses import KW_ONLY, dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
+from rope_ref.arguments import as_integer, shown
 from rope_ref.errors import FrequencyValueError, NtkWidthError
 from rope_ref.frequencies import PowerLaw, ladder_of
-from rope_ref.real import Real, positive, real, real_arithmetic
-from rope_ref.remaps import Remap, optional
+from rope_ref.real import Real, optional, positive, real, real_arithmetic
+from rope_ref.remaps import Remap
 
 __all__ = ["NTK", "DynamicNTK", "FixedNTK", "qwen_alpha"]
 
@@ -22,14 +23,15 @@ __all__ = ["NTK", "DynamicNTK", "FixedNTK", "qwen_alpha"]
 class NTK(Remap):
     """NTK-aware scaling: the base becomes ``base * alpha**(R / (R - 2))``.
 
-    The first pair keeps its frequency and the last is divided by exactly alpha.
+    The first pair keeps its frequency; where the rule's denominator is R, as it is if none is
+    given, the last is divided by exactly alpha.
 
     Parameters
     ----------
     rule
         A power law.
     alpha
-        By how much the slowest pair is slowed down.
+        By how much the slowest pair is slowed down, where the denominator is R.
 
     Raises
     ------
@@ -169,7 +171,9 @@ class DynamicNTK(Remap):
 
     @property
     def alpha(self) -> Fraction:
-        """What the slowest pair is divided by, exactly."""
+        """The alpha of `NTK` at this length: what the slowest pair is divided by, exactly,
+        where the rule's denominator is R.
+        """
         shortest = Fraction(self.original_length)
         q = shortest if self.length is None else max(Fraction(self.length), shortest)
         return Fraction(self.factor) * q / shortest - (Fraction(self.factor) - 1)
@@ -203,13 +207,18 @@ def qwen_alpha(length: int, trained_length: int) -> int:
     -----
     Source: the modelling code published with Qwen-1; vllm-project/vllm#1860.
     """
-    for value in (length, trained_length):
-        if not isinstance(value, int) or value < 1:
+    numbers = []
+    for name, value in (("length", length), ("trained_length", trained_length)):
+        number = as_integer(value)
+        if number is None or number < 1:
             raise FrequencyValueError(
-                f"qwen_alpha({length!r}, {trained_length!r}): both must be integers of at least 1"
+                f"qwen_alpha({shown(length)}, {shown(trained_length)}): {name} must be an integer "
+                f"of at least 1, got {shown(value)}"
             )
+        numbers.append(number)
+    tokens, trained = numbers
     doublings = 0
-    while trained_length << doublings < length:
+    while trained << doublings < tokens:
         doublings += 1
     return (1 << doublings + 1) - 1 if doublings else 1
 
@@ -223,8 +232,8 @@ def base_for(rule: PowerLaw, alpha: Real, rotary_dim: int, digits: int) -> Decim
 def _ntk(remap: NTK | DynamicNTK, alpha: Real, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
     if rotary_dim == 2 and alpha != 1:
         raise NtkWidthError(
-            f"rotary_dim=2 with {remap!r}: the base is raised by alpha**(R/(R - 2)), which has "
-            "no value at R = 2; NTK scaling needs rotary_dim of at least 4"
+            f"rotary_dim=2 with {shown(remap)}: the base is raised by alpha**(R/(R - 2)), which "
+            "has no value at R = 2; NTK scaling needs rotary_dim of at least 4"
         )
     rule = remap.rule
     if alpha == 1 or rotary_dim == 0:

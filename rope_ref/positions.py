@@ -7,12 +7,12 @@ array; tokens in a cache or on another rank do count, although they do not.
 
 from __future__ import annotations
 
-import operator
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from rope_ref.arguments import as_array, as_integer, is_one_of, shown
 from rope_ref.errors import (
     ChunkError,
     CountError,
@@ -41,6 +41,7 @@ ORDERS: tuple[Order, ...] = ("contiguous", "zigzag")
 Integers = npt.NDArray[np.int64]
 
 _LARGEST = 2**53
+_LARGEST_PACK = 2**44  # as int64 it fills the address space of a process
 
 
 def padded_positions(mask: npt.ArrayLike) -> Integers:
@@ -67,14 +68,15 @@ def padded_positions(mask: npt.ArrayLike) -> Integers:
     -----
     Source: huggingface/transformers#22161, where counting the padding was the bug.
     """
-    given = np.asarray(mask)
+    call = "padded_positions(mask)"
+    given = as_array(mask, MaskError, call, "mask")
     if (
         given.ndim not in (1, 2)
         or given.dtype.kind not in "biu"
         or not np.isin(given, (0, 1)).all()
     ):
         raise MaskError(
-            "padded_positions(mask): mask must be (T,) or (B, T) and hold 1 or True for a token, "
+            f"{call}: mask must be (T,) or (B, T) and hold 1 or True for a token, "
             f"0 or False for padding; got {given.dtype} of shape {given.shape}"
             + (
                 f" with {given.min()} to {given.max()}"
@@ -103,7 +105,8 @@ def packed_positions(lengths: npt.ArrayLike) -> Integers:
     Raises
     ------
     CountTypeError, CountError
-        If `lengths` is not one integer of at least 0 for each document.
+        If `lengths` is not one integer of at least 0 for each document, or they are more
+        tokens than any array can hold.
 
     Notes
     -----
@@ -112,9 +115,7 @@ def packed_positions(lengths: npt.ArrayLike) -> Integers:
 
     Source: Krell et al., Efficient Sequence Packing, arXiv:2107.02027.
     """
-    counts = _counts(lengths, "packed_positions(lengths)", "lengths", (1,))
-    starts = _starts(counts)
-    return np.arange(_total(counts)) - np.repeat(starts, counts)
+    return _places(_lengths(lengths, "packed_positions(lengths)"))
 
 
 def decoding_positions(cached: npt.ArrayLike, tokens: int) -> Integers:
@@ -136,11 +137,15 @@ def decoding_positions(cached: npt.ArrayLike, tokens: int) -> Integers:
     Raises
     ------
     CountTypeError, CountError
-        If `cached` or `tokens` is not an integer of at least 0.
+        If `cached` or `tokens` is not an integer from 0 to below 2**53.
     PositionRangeError
         If a position lies at or beyond 2**53.
     """
-    call = f"decoding_positions(cached, {tokens!r})"
+    return new_positions(cached, tokens, f"decoding_positions(cached, {shown(tokens)})")
+
+
+def new_positions(cached: npt.ArrayLike, tokens: int, call: str) -> Integers:
+    """`decoding_positions`, of which errors speak as of `call`."""
     counts = _counts(cached, call, "cached", (0, 1))
     new = count(tokens, call, "tokens", 0)
     if counts.size and int(counts.max()) + new > _LARGEST:
@@ -190,28 +195,7 @@ def context_parallel_tokens(
     -----
     Source: the zigzag order is that of Megatron-LM and Transformer Engine.
     """
-    call = f"context_parallel_tokens(lengths, rank={rank!r}, ranks={ranks!r}, order={order!r})"
-    counts = _counts(lengths, call, "lengths", (1,))
-    ranks = count(ranks, call, "ranks", 1)
-    rank = count(rank, call, "rank", 0)
-    if rank >= ranks:
-        raise RankError(f"{call}: rank must lie between 0 and ranks - 1 = {ranks - 1}")
-    if order not in ORDERS:
-        raise OrderError(f"{call}: order must be 'contiguous' or 'zigzag'")
-    chunks = [rank] if order == "contiguous" else [rank, 2 * ranks - 1 - rank]
-    pieces = len(chunks) * ranks
-    uneven = np.flatnonzero(counts % pieces)
-    if uneven.size:
-        raise ChunkError(
-            f"{call}: lengths[{uneven[0]}]={counts[uneven[0]]} must be a multiple of {pieces}, the "
-            "number of chunks that each document is cut into; pad the document"
-        )
-    held = [
-        start + chunk * size + np.arange(size)
-        for start, size in zip(_starts(counts), counts // pieces, strict=True)
-        for chunk in chunks
-    ]
-    return np.concatenate([np.zeros(0, dtype=np.int64), *held])
+    return _held(lengths, rank, ranks, order, "context_parallel_tokens")[0]
 
 
 def context_parallel_positions(
@@ -227,8 +211,36 @@ def context_parallel_positions(
     positions
         int64 of shape (T / ranks,), in the order in which the rank holds its tokens.
     """
-    tokens = context_parallel_tokens(lengths, rank=rank, ranks=ranks, order=order)
-    return packed_positions(lengths)[tokens]
+    tokens, counts = _held(lengths, rank, ranks, order, "context_parallel_positions")
+    return _places(counts)[tokens]
+
+
+def _held(
+    lengths: npt.ArrayLike, rank: int, ranks: int, order: Order, function: str
+) -> tuple[Integers, Integers]:
+    """The tokens that a rank holds, and the lengths of all documents."""
+    call = f"{function}(lengths, rank={shown(rank)}, ranks={shown(ranks)}, order={shown(order)})"
+    counts = _lengths(lengths, call)
+    ranks = count(ranks, call, "ranks", 1)
+    rank = count(rank, call, "rank", 0)
+    if rank >= ranks:
+        raise RankError(f"{call}: rank must lie between 0 and ranks - 1 = {ranks - 1}")
+    if not is_one_of(order, ORDERS):
+        raise OrderError(f"{call}: order must be 'contiguous' or 'zigzag'")
+    chunks = [rank] if order == "contiguous" else [rank, 2 * ranks - 1 - rank]
+    pieces = len(chunks) * ranks
+    uneven = np.flatnonzero(counts % pieces)
+    if uneven.size:
+        raise ChunkError(
+            f"{call}: lengths[{uneven[0]}]={counts[uneven[0]]} must be a multiple of {pieces}, the "
+            "number of chunks that each document is cut into; pad the document"
+        )
+    held = [
+        start + chunk * size + np.arange(size)
+        for start, size in zip(_starts(counts), counts // pieces, strict=True)
+        for chunk in chunks
+    ]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *held]), counts
 
 
 class DualChunkPositions(NamedTuple):
@@ -283,16 +295,19 @@ def dual_chunk_positions(
     Raises
     ------
     CountTypeError, CountError
-        If a position or size is not an integer of at least 0, or `local_size` is not below
-        `chunk_size`.
+        If a position or size is not an integer from 0 to below 2**53, or `local_size` is not
+        below `chunk_size`.
 
     Notes
     -----
     Source: An et al., Training-Free Long-Context Scaling of Large Language Models,
     arXiv:2402.17463; the critical ones from vllm-project/vllm.
     """
-    call = f"dual_chunk_positions(positions, chunk_size={chunk_size!r}, local_size={local_size!r})"
-    p = np.asarray(positions)
+    call = (
+        f"dual_chunk_positions(positions, chunk_size={shown(chunk_size)}, "
+        f"local_size={shown(local_size)})"
+    )
+    p = as_array(positions, CountTypeError, call, "positions")
     p = _counts(p.ravel(), call, "positions", (1,)).reshape(p.shape)
     local = count(local_size, call, "local_size", 0)
     size = count(chunk_size, call, "chunk_size", local + 1)
@@ -313,13 +328,26 @@ def _starts(counts: Integers) -> Integers:
     return np.add.accumulate(counts) - counts
 
 
-def _total(counts: Integers) -> int:
-    return int(np.add.reduce(counts))
+def _places(counts: Integers) -> Integers:
+    """The place of each token of a pack in its document."""
+    return np.arange(int(np.add.reduce(counts))) - np.repeat(_starts(counts), counts)
+
+
+def _lengths(value: npt.ArrayLike, call: str) -> Integers:
+    """How many tokens each document of a pack has."""
+    counts = _counts(value, call, "lengths", (1,))
+    total = float(np.add.reduce(counts, dtype=np.float64))  # int64 would wrap round
+    if total > _LARGEST_PACK:
+        raise CountError(
+            f"{call}: lengths are {total:.4g} tokens together, which no array can hold; give at "
+            "most 2**44"
+        )
+    return counts
 
 
 def _counts(value: npt.ArrayLike, call: str, name: str, dimensions: tuple[int, ...]) -> Integers:
     """Numbers of tokens as int64."""
-    given = np.asarray(value)
+    given = as_array(value, CountTypeError, call, name)
     if given.size and given.dtype.kind not in "iu":
         raise CountTypeError(f"{call}: {name} must be integers, got {given.dtype}")
     if given.ndim not in dimensions:
@@ -335,9 +363,18 @@ def _counts(value: npt.ArrayLike, call: str, name: str, dimensions: tuple[int, .
 
 
 def count(value: object, call: str, name: str, least: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise CountTypeError(f"{call}: {name} must be an integer, got {value!r}")
-    number = operator.index(value)
+    """A number of tokens, or the like.
+
+    Raises
+    ------
+    CountTypeError, CountError
+        If it is no integer from `least` to below 2**53.
+    """
+    number = as_integer(value)
+    if number is None:
+        raise CountTypeError(f"{call}: {name} must be an integer, got {shown(value)}")
     if number < least:
-        raise CountError(f"{call}: {name} must be at least {least}, got {number}")
+        raise CountError(f"{call}: {name} must be at least {least}, got {shown(number)}")
+    if number >= _LARGEST:
+        raise CountError(f"{call}: {name} must be below 2**53, got {shown(number)}")
     return number

@@ -16,18 +16,24 @@ from functools import lru_cache
 
 import numpy as np
 
+from rope_ref.arguments import as_items, is_one_of, shown
 from rope_ref.errors import FrequencyValueError
 
 __all__ = [
     "DIGITS",
     "Real",
+    "approximately",
+    "choice",
     "digits_that_hold",
     "exact",
     "logarithm",
+    "nearest",
     "number",
+    "optional",
     "pi",
     "pi_fixed_point",
     "positive",
+    "positives",
     "real",
     "real_arithmetic",
     "rounded",
@@ -39,6 +45,7 @@ Real = int | float | Fraction | Decimal
 
 DIGITS = 80
 _GUARD = 20
+_LARGEST_EXPONENT = 400  # of a Decimal: beyond all of float64's, and written out in no time
 
 
 @contextlib.contextmanager
@@ -97,23 +104,36 @@ def whole_digits(thetas: Iterable[Decimal]) -> int:
     return max([0, *(theta.adjusted() + 1 for theta in thetas if theta)])
 
 
+def nearest(value: Decimal, what: str, hint: str) -> float:
+    """A real number rounded once to float64; `what` it is and a `hint` are for the message.
+
+    Raises
+    ------
+    FrequencyValueError
+        If it is beyond the largest float64, or not 0 and below the smallest.
+    """
+    # By way of Fraction a value of 1e-1000000000 would be written out.
+    result = float(value)
+    if abs(result) == float("inf"):
+        raise FrequencyValueError(f"{what} is beyond the largest float64; {hint}")
+    if value and not result:
+        raise FrequencyValueError(f"{what} is not 0, but below the smallest float64; {hint}")
+    return result
+
+
 def rounded(thetas: Iterable[Decimal]) -> tuple[float, ...]:
     """Each theta rounded once to float64."""
-    floats = []
-    for i, theta in enumerate(thetas):
-        # By way of Fraction a theta of 1e-1000000000 would be written out.
-        floats.append(float(theta))
-        if abs(floats[-1]) == float("inf"):
-            raise FrequencyValueError(
-                f"theta() of pair {i}: the frequency is beyond the largest float64; "
-                "give smaller turns, or a base nearer to 1"
-            )
-        if theta and not floats[-1]:
-            raise FrequencyValueError(
-                f"theta() of pair {i}: the frequency is not 0, but below the smallest float64; "
-                "give a smaller factor, or a base nearer to 1"
-            )
-    return tuple(floats)
+    hint = "give a base, a factor or turns nearer to 1"
+    return tuple(
+        nearest(theta, f"theta() of pair {i}: the frequency", hint)
+        for i, theta in enumerate(thetas)
+    )
+
+
+def approximately(value: Fraction) -> str:
+    """A rational number in six digits, for a message: it may be beyond float64."""
+    with real_arithmetic(DIGITS):
+        return f"{real(value):.6g}"
 
 
 @lru_cache(maxsize=16)
@@ -146,6 +166,11 @@ def exact(value: object, call: str, name: str) -> Fraction:
     FrequencyValueError
         If it is not a finite real number.
     """
+    if isinstance(value, Decimal) and value and abs(value.adjusted()) > _LARGEST_EXPONENT:
+        raise FrequencyValueError(
+            f"{call}: {name} must be a finite real number between 1e-{_LARGEST_EXPONENT} and "
+            f"1e{_LARGEST_EXPONENT} in magnitude, got {value!r}"
+        )
     try:
         if isinstance(value, bool | np.bool_ | np.complexfloating | str | bytes):
             raise TypeError
@@ -153,13 +178,15 @@ def exact(value: object, call: str, name: str) -> Fraction:
             fraction = Fraction(value)
         elif hasattr(value, "__index__"):  # NumPy's integers
             fraction = Fraction(operator.index(value))
+        elif isinstance(value, np.floating):  # of any width
+            fraction = Fraction(*value.as_integer_ratio())
         else:
-            fraction = Fraction(float(value))  # type: ignore[arg-type]  # NumPy's floats
+            fraction = Fraction(float(value))  # type: ignore[arg-type]  # others' floats
         float(fraction)  # overflows beyond the largest float64
         return fraction
     except (TypeError, ValueError, OverflowError):
         raise FrequencyValueError(
-            f"{call}: {name} must be a finite real number, got {value!r}"
+            f"{call}: {name} must be a finite real number, got {shown(value)}"
         ) from None
 
 
@@ -173,5 +200,26 @@ def positive(value: object, call: str, name: str, hint: str) -> float | Fraction
     """A parameter that must be above 0; `hint` says what to give."""
     result = number(value, call, name)
     if result <= 0:
-        raise FrequencyValueError(f"{call}: {name} must be positive, got {value!r}; {hint}")
+        raise FrequencyValueError(f"{call}: {name} must be positive, got {shown(value)}; {hint}")
     return result
+
+
+def positives(given: object, call: str, name: str) -> tuple[Real, ...]:
+    """A parameter that is a list with a number above 0 for each pair."""
+    items = None if isinstance(given, str | bytes) else as_items(given)
+    if items is None:
+        raise FrequencyValueError(f"{call}: {name} must be a sequence, one per pair")
+    hint = "1 changes nothing"
+    return tuple(positive(each, call, f"{name}[{i}]", hint) for i, each in enumerate(items))
+
+
+def optional(value: Real | None, call: str, name: str) -> Real | None:
+    """A positive parameter that may be left out."""
+    return None if value is None else positive(value, call, name, "or leave it out")
+
+
+def choice(value: object, known: tuple[object, ...], call: str, name: str) -> None:
+    """Refuse a word, or a truth value, that is none of those known."""
+    if not is_one_of(value, known):
+        words = ", ".join(map(repr, known))
+        raise FrequencyValueError(f"{call}: {name} must be one of {words}, got {shown(value)}")

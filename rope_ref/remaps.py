@@ -3,23 +3,35 @@
 A remap changes theta_i, and some of them the amplitude, and nothing else: layout, phase
 and rotation do not know of it. Those that change the base are in `ntk`, YaRN is in `yarn`.
 
-What public systems do differently under one name is a parameter here; its default is the
-commonest reading.
+What systems do differently under one name is a parameter; its default is the commonest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
+from rope_ref.arguments import shown
 from rope_ref.errors import FrequencyCountError, FrequencyValueError
 from rope_ref.frequencies import PowerLaw, RealRule
-from rope_ref.real import DIGITS, Real, logarithm, number, pi, positive, real, real_arithmetic
+from rope_ref.real import (
+    DIGITS,
+    Real,
+    choice,
+    logarithm,
+    number,
+    optional,
+    pi,
+    positive,
+    positives,
+    real,
+    real_arithmetic,
+)
 
-__all__ = ["Linear", "Llama3", "LongRoPE", "Proportional", "Remap", "choice", "optional"]
+__all__ = ["Linear", "Llama3", "LongRoPE", "Proportional", "Remap"]
 
 
 class Remap(RealRule):
@@ -33,20 +45,23 @@ class Remap(RealRule):
         return self.rule.amplitude
 
     def _call(self, **parameters: object) -> str:
-        shown = {k: "..." if value is ... else repr(value) for k, value in parameters.items()}
-        given = ", ".join(f"{name}={value}" for name, value in shown.items())
-        return f"{type(self).__name__}({self.rule!r}, {given})"
+        given = ", ".join(
+            f"{name}={'...' if value is ... else shown(value)}"
+            for name, value in parameters.items()
+        )
+        return f"{type(self).__name__}({shown(self.rule)}, {given})"
 
     def _needs_rule(self, call: str) -> None:
         if not isinstance(self.rule, RealRule):
             raise FrequencyValueError(
-                f"{call}: rule must be a frequency rule such as PowerLaw(10000), got {self.rule!r}"
+                f"{call}: rule must be a frequency rule such as PowerLaw(10000), got "
+                f"{shown(self.rule)}"
             )
 
     def _needs_power_law(self, call: str) -> None:
         if not isinstance(self.rule, PowerLaw):
             raise FrequencyValueError(
-                f"{call}: rule must be a PowerLaw, for its base is changed, got {self.rule!r}"
+                f"{call}: rule must be a PowerLaw, for its base is changed, got {shown(self.rule)}"
             )
 
     def _set(self, **values: object) -> None:
@@ -150,8 +165,8 @@ class LongRoPE(Remap):
         self._needs_rule(call)
         hint = "give the length the model was trained for"
         self._set(
-            short_factors=_factors(self.short_factors, call, "short_factors"),
-            long_factors=_factors(self.long_factors, call, "long_factors"),
+            short_factors=positives(self.short_factors, call, "short_factors"),
+            long_factors=positives(self.long_factors, call, "long_factors"),
             original_length=positive(self.original_length, call, "original_length", hint),
             factor=positive(self.factor, call, "factor", "a usual one is 32"),
             length=optional(self.length, call, "length"),
@@ -159,7 +174,8 @@ class LongRoPE(Remap):
             short_mscale=optional(self.short_mscale, call, "short_mscale"),
             long_mscale=optional(self.long_mscale, call, "long_mscale"),
         )
-        if self.attention_factor is None and self.factor > 1 and self.original_length <= 1:
+        computed = self.attention_factor is None and None in (self.short_mscale, self.long_mscale)
+        if computed and self.factor > 1 and logarithm(self.original_length) <= 0:
             raise FrequencyValueError(
                 f"{call}: original_length must be above 1, for the amplitude divides by its "
                 "logarithm; give attention_factor instead"
@@ -376,22 +392,3 @@ class Proportional(Remap):
         turns = self.rule.rational_turns(rotary_dim)
         moving = tuple(None if t is None else t / Fraction(self.factor) for t in turns[:turning])
         return moving + (Fraction(0),) * (len(turns) - turning)
-
-
-def optional(value: Real | None, call: str, name: str) -> Real | None:
-    """A positive parameter that may be left out."""
-    return None if value is None else positive(value, call, name, "or leave it out")
-
-
-def choice(value: object, known: tuple[object, ...], call: str, name: str) -> None:
-    """Refuse a word, or a truth value, that is none of those known."""
-    if value not in known:
-        words = ", ".join(map(repr, known))
-        raise FrequencyValueError(f"{call}: {name} must be one of {words}, got {value!r}")
-
-
-def _factors(given: object, call: str, name: str) -> tuple[Real, ...]:
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise FrequencyValueError(f"{call}: {name} must be a sequence, one per pair")
-    hint = "1 changes nothing"
-    return tuple(positive(each, call, f"{name}[{i}]", hint) for i, each in enumerate(given))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from rope_ref.arguments import as_array, as_integer, is_one_of, shown
 from rope_ref.errors import (
     AxesError,
     DtypeError,
@@ -20,10 +21,11 @@ from rope_ref.errors import (
     PositionShapeError,
     RotaryDimRangeError,
     ShapeError,
+    SpecError,
     TableShapeError,
 )
-from rope_ref.sincos import cos_sin, cos_sin_parts, is_real, two_product, two_sum
-from rope_ref.spec import LAYOUTS, Layout, RopeSpec
+from rope_ref.sincos import as_positions, cos_sin, cos_sin_parts, is_real, two_product, two_sum
+from rope_ref.spec import LAYOUTS, Layout, RopeSpec, demand_spec
 
 __all__ = [
     "apply_cos_sin",
@@ -83,8 +85,8 @@ def invert_rope(y: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, *, a
     `y` comes in the spec's output layout and leaves in its layout. Parameters and
     errors are those of `apply_rope`.
     """
-    amplitude = float(spec.frequencies.amplitude)
     y, positions = _checked(y, positions, spec, axes, "invert_rope")
+    amplitude = float(spec.frequencies.amplitude)
     cos, sin = cos_sin(positions, spec, unit=True)
     x = _apply(y, cos, -sin, _reversed(spec), axes)
     channels = _move_channels_last(x, axes)[..., pair_channels(spec).ravel()]
@@ -137,10 +139,12 @@ def apply_cos_sin(
 
     Raises
     ------
+    SpecError
+        If `rotary_start` is no integer.
     AxesError, DtypeError, LayoutError, RotaryDimRangeError, TableShapeError
         If the arguments do not fit each other.
     """
-    call = f"apply_cos_sin(x, cos, sin, layout={layout!r}, axes={axes!r})"
+    call = f"apply_cos_sin(x, cos, sin, layout={shown(layout)}, axes={shown(axes)})"
     x = as_real(x, call, "x")
     c, s = as_real(cos, call, "cos"), as_real(sin, call, "sin")
     check_axes(axes, x.ndim, call, x.shape)
@@ -156,18 +160,21 @@ def apply_cos_sin(
             f"{'(T, R/2)' if expected is None else (*expected, 'R/2')}"
         )
     head_dim = x.shape[axes.index("d")]
-    if layout not in LAYOUTS or output_layout not in (None, *LAYOUTS):
+    if not is_one_of(layout, LAYOUTS) or not is_one_of(output_layout, (None, *LAYOUTS)):
         raise LayoutError(
-            f"{call}, output_layout={output_layout!r}: a layout is 'interleaved' or 'half'"
+            f"{call}, output_layout={shown(output_layout)}: a layout is 'interleaved' or 'half'"
         )
-    if rotary_start + 2 * c.shape[-1] > head_dim or rotary_start < 0:
+    start = as_integer(rotary_start)
+    if start is None:
+        raise SpecError(f"{call}: rotary_start must be an integer, got {shown(rotary_start)}")
+    if start + 2 * c.shape[-1] > head_dim or start < 0:
         raise RotaryDimRangeError(
-            f"{call}, rotary_start={rotary_start}: tables of {c.shape[-1]} pairs rotate "
+            f"{call}, rotary_start={shown(start)}: tables of {c.shape[-1]} pairs rotate "
             f"{2 * c.shape[-1]} channels, but x has {head_dim}; a table has one entry per pair, "
             "not one per channel"
         )
-    pairs = _channels(layout, c.shape[-1], rotary_start)
-    written = _channels(output_layout or layout, c.shape[-1], rotary_start)
+    pairs = _channels(layout, c.shape[-1], start)
+    written = _channels(output_layout or layout, c.shape[-1], start)
     return _rotate(x, c, s, pairs, written, axes)
 
 
@@ -212,10 +219,12 @@ def rotation_matrix(position: npt.ArrayLike, spec: RopeSpec) -> Array:
     PositionShapeError
         If `position` is not a single position; and the errors of `cos_sin`.
     """
-    p = np.asarray(position)
+    call = f"rotation_matrix(position, {shown(spec)})"
+    demand_spec(spec, call)
+    p = as_positions(position, call, "position")
     if p.ndim != (0 if spec.pair_axes is None else 1):
         raise PositionShapeError(
-            f"rotation_matrix(position, {spec!r}): position must be a single position, "
+            f"{call}: position must be a single position, "
             f"got shape {p.shape}; call it once per position"
         )
     eye = np.eye(spec.head_dim)
@@ -274,7 +283,13 @@ def pair_channels(spec: RopeSpec, *, output: bool = False) -> npt.NDArray[np.int
     -------
     channels
         int64 of shape (2, R/2): the first channel of each pair, then the second.
+
+    Raises
+    ------
+    SpecError
+        If `spec` is no RopeSpec.
     """
+    demand_spec(spec, "pair_channels(spec)")
     layout = spec.output_layout if output else spec.layout
     return _channels(layout, spec.rotary_dim // 2, spec.rotary_start)
 
@@ -343,8 +358,9 @@ def _checked(
     x: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, axes: str, function: str
 ) -> tuple[Array, npt.NDArray[np.generic]]:
     """x in float64 and one position per token, or the error that says what does not fit."""
-    call = f"{function}(x, positions, spec, axes={axes!r})"
-    x, p = as_real(x, call, "x"), np.asarray(positions)
+    call = f"{function}(x, positions, spec, axes={shown(axes)})"
+    x = as_real(x, call, "x")
+    p: npt.NDArray[np.generic] = as_positions(positions, call)
     if not check_shapes(x.shape, p.shape, spec, axes, call):
         p = np.broadcast_to(p[..., None], (*p.shape, x.shape[axes.index("t")]))
     return x, p
@@ -366,9 +382,12 @@ def check_shapes(
 
     Raises
     ------
+    SpecError
+        If `spec` is none.
     AxesError, ShapeError, PositionShapeError
         If they do not fit each other.
     """
+    demand_spec(spec, call)
     check_axes(axes, len(shape), call, shape)
     if shape[axes.index("d")] != spec.head_dim:
         raise ShapeError(
@@ -416,7 +435,7 @@ def check_axes(axes: str, ndim: int, call: str, shape: tuple[int, ...]) -> None:
 
 def as_real(x: npt.ArrayLike, call: str, name: str) -> Array:
     """An array as float64 (integers beyond 2**53 are rounded to it)."""
-    array = np.asarray(x)
+    array = as_array(x, DtypeError, call, name)
     if not is_real(array.dtype):
         raise DtypeError(
             f"{call}: {name} must hold real numbers that float64 represents, got dtype "

@@ -18,12 +18,14 @@ from typing import Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from rope_ref.arguments import shown
 from rope_ref.errors import FrequencyValueError, PositionShapeError
 from rope_ref.ntk import DynamicNTK
-from rope_ref.remaps import LongRoPE, choice
+from rope_ref.real import choice
+from rope_ref.remaps import LongRoPE
 from rope_ref.rotation import apply_cos_sin, as_real, check_shapes
 from rope_ref.sincos import as_positions, cos_sin
-from rope_ref.spec import RopeSpec
+from rope_ref.spec import RopeSpec, demand_spec
 
 __all__ = ["LENGTH_RULES", "LengthRule", "reposition_rope", "served_rule"]
 
@@ -82,7 +84,7 @@ def served_rule(
     by itself. To decide by the number of tokens in the call is a fault: a decoding step
     has one.
     """
-    call = f"served_rule({rule!r}, positions, length_rule={length_rule!r})"
+    call = f"served_rule({shown(rule)}, positions, length_rule={shown(length_rule)})"
     if not isinstance(rule, DynamicNTK | LongRoPE):
         raise FrequencyValueError(
             f"{call}: rule must be a DynamicNTK or a LongRoPE; the frequencies of others do not "
@@ -141,8 +143,10 @@ def reposition_rope(k: npt.ArrayLike, delta: npt.ArrayLike, spec: RopeSpec, *, a
     (ggml-org/llama.cpp#17945). Source of the operation: the K-shift of llama.cpp; Xiao et
     al., StreamingLLM, arXiv:2309.17453.
     """
-    call = f"reposition_rope(k, delta, spec, axes={axes!r})"
-    k, moves = as_real(k, call, "k"), np.asarray(delta)
+    call = f"reposition_rope(k, delta, spec, axes={shown(axes)})"
+    demand_spec(spec, call)
+    k = as_real(k, call, "k")
+    moves: npt.NDArray[np.generic] = as_positions(delta, call, "delta")
     if spec.pair_axes is not None and not moves.ndim:
         moves = np.broadcast_to(moves, (max(spec.pair_axes) + 1,))
     if not check_shapes(k.shape, moves.shape, spec, axes, call):

@@ -18,21 +18,19 @@ the real number for all integer positions below 2**53, and `low` is what it lack
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from rope_ref.arguments import as_array, shown
 from rope_ref.errors import (
     NonFinitePositionError,
     PositionDtypeError,
     PositionRangeError,
     PositionShapeError,
 )
+from rope_ref.spec import RopeSpec, demand_spec
 from rope_ref.turns import POSITION_LIMIT, Angle, ladder
-
-if TYPE_CHECKING:
-    from rope_ref.spec import RopeSpec
 
 __all__ = ["cos_sin", "cos_sin_parts"]
 
@@ -97,7 +95,9 @@ def cos_sin_parts(
     judging float64 results, where the rounding of the table itself would show.
     Parameters, shapes and errors are those of `cos_sin`.
     """
-    p = as_positions(positions, f"cos_sin(positions, {spec!r})")
+    call = f"cos_sin(positions, {shown(spec)})"
+    demand_spec(spec, call)
+    p = as_positions(positions, call)
     pairs = spec.rotary_dim // 2
     if spec.pair_axes is None:
         parts = _table(p.ravel(), spec, unit)
@@ -106,7 +106,7 @@ def cos_sin_parts(
         axes = max(spec.pair_axes) + 1
         if p.ndim == 0 or p.shape[0] != axes:
             raise PositionShapeError(
-                f"cos_sin(positions, {spec!r}): pair_axes names {axes} position axes, so positions "
+                f"{call}: pair_axes names {axes} position axes, so positions "
                 f"needs a leading axis of {axes}; its shape is {p.shape}"
             )
         shape = (*p.shape[1:], pairs)
@@ -118,23 +118,25 @@ def cos_sin_parts(
     return (cos, cos_low), (sin, sin_low)
 
 
-def as_positions(positions: npt.ArrayLike, call: str) -> npt.NDArray[np.int64] | Array:
-    """Positions as int64 or float64, unchanged in value.
+def as_positions(
+    positions: npt.ArrayLike, call: str, name: str = "positions"
+) -> npt.NDArray[np.int64] | Array:
+    """Positions as int64 or float64, unchanged in value; `name` is that of the argument.
 
     Raises
     ------
     PositionDtypeError, NonFinitePositionError, PositionRangeError
         As `cos_sin`.
     """
-    p = np.asarray(positions)
+    p = as_array(positions, PositionDtypeError, call, name)
     if p.dtype == object:  # Python integers beyond 64 bits, or no numbers at all
         flat = p.ravel().tolist()
         if flat and all(isinstance(v, int) for v in flat):
             largest = max(flat, key=abs)
-            raise PositionRangeError(_too_large(call, largest))
+            raise PositionRangeError(_too_large(call, name, largest))
     if not is_real(p.dtype):
         raise PositionDtypeError(
-            f"{call}: positions must be integers or real numbers that float64 represents, got "
+            f"{call}: {name} must be integers or real numbers that float64 represents, got "
             f"dtype {p.dtype}; for tokens numbered from 0 pass numpy.arange(T)"
         )
     if p.dtype.kind not in "iu":
@@ -142,17 +144,17 @@ def as_positions(positions: npt.ArrayLike, call: str) -> npt.NDArray[np.int64] |
         if not np.isfinite(p).all():
             first = p.ravel()[np.flatnonzero(~np.isfinite(p.ravel()))[0]]
             raise NonFinitePositionError(
-                f"{call}: positions must be finite, got {first}; give padding a position such as 0"
+                f"{call}: {name} must be finite, got {first}; give padding a position such as 0"
             )
     outside = (p >= POSITION_LIMIT) | (p <= -POSITION_LIMIT)
     if outside.any():
-        raise PositionRangeError(_too_large(call, p[outside].ravel()[0]))
+        raise PositionRangeError(_too_large(call, name, p[outside].ravel()[0].item()))
     return p.astype(np.int64) if p.dtype.kind in "iu" else p
 
 
-def _too_large(call: str, position: object) -> str:
+def _too_large(call: str, name: str, position: float) -> str:
     return (
-        f"{call}: positions must be below 2**53 in magnitude, got {position}; beyond, float64 "
+        f"{call}: {name} must be below 2**53 in magnitude, got {shown(position)}; beyond, float64 "
         "does not hold every integer and a position would not mean itself"
     )
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Literal
@@ -11,6 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from rope_ref.arguments import as_integer, as_items, is_one_of, shown
 from rope_ref.errors import (
     HeadDimError,
     LayoutError,
@@ -20,7 +20,7 @@ from rope_ref.errors import (
     SpecError,
 )
 from rope_ref.frequencies import FrequencyRule, PowerLaw
-from rope_ref.real import Real
+from rope_ref.real import DIGITS, Real, nearest, real, real_arithmetic
 
 __all__ = ["LAYOUTS", "Layout", "RopeSpec"]
 
@@ -60,6 +60,8 @@ class RopeSpec:
         The argument named in the message cannot be used.
     OddRotaryDimError, RotaryDimRangeError, PairAxesError, FrequencyCountError
         Arguments that do not fit each other; the message says which.
+    FrequencyValueError
+        If a frequency or the amplitude is beyond the range of float64.
 
     Notes
     -----
@@ -78,7 +80,7 @@ class RopeSpec:
     pair_axes: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        call = f"RopeSpec({self.head_dim!r}, layout={self.layout!r}, ...)"
+        call = f"RopeSpec({shown(self.head_dim)}, layout={shown(self.layout)}, ...)"
         head_dim = _integer(self.head_dim, call, "head_dim")
         if head_dim < 1:
             raise HeadDimError(f"{call}: head_dim must be a positive integer; a usual one is 128")
@@ -89,18 +91,19 @@ class RopeSpec:
         width = _integer(width, call, "rotary_dim")
         if width % 2:
             raise OddRotaryDimError(
-                f"{call}: rotary_dim={width} is odd, but channels rotate in pairs; "
-                f"give an even rotary_dim such as {max(0, width - 1)}"
+                f"{call}: rotary_dim={shown(width)} is odd, but channels rotate in pairs; "
+                f"give an even rotary_dim such as {shown(max(0, width - 1))}"
             )
         if width < 0 or start < 0 or start + width > head_dim:
             raise RotaryDimRangeError(
-                f"{call}: channels {start} to {start + width} (rotary_start={start}, "
-                f"rotary_dim={width}) do not lie inside a head of {head_dim}; rotary_dim must be "
-                f"between 0 and head_dim - rotary_start = {head_dim - start}"
+                f"{call}: channels {shown(start)} to {shown(start + width)} "
+                f"(rotary_start={shown(start)}, rotary_dim={shown(width)}) do not lie inside a "
+                f"head of {shown(head_dim)}; rotary_dim must be between 0 and head_dim - "
+                f"rotary_start = {shown(head_dim - start)}"
             )
-        if self.direction not in (1, -1):
+        if not is_one_of(self.direction, (1, -1)):
             raise LayoutError(
-                f"{call}: direction={self.direction!r} must be 1 (counter-clockwise) or "
+                f"{call}: direction={shown(self.direction)} must be 1 (counter-clockwise) or "
                 "-1 (clockwise)"
             )
         missing = [
@@ -111,7 +114,7 @@ class RopeSpec:
         if missing or isinstance(self.frequencies, type):
             raise SpecError(
                 f"{call}: frequencies must be a frequency rule such as PowerLaw(10000) or "
-                f"Given([1.0, 0.01]), got {self.frequencies!r}"
+                f"Given([1.0, 0.01]), got {shown(self.frequencies)}"
             )
         object.__setattr__(self, "head_dim", head_dim)
         object.__setattr__(self, "rotary_dim", width)
@@ -120,6 +123,9 @@ class RopeSpec:
         object.__setattr__(self, "direction", int(self.direction))
         object.__setattr__(self, "pair_axes", _pair_axes(self.pair_axes, width // 2, call))
         self.frequencies.theta(width)  # refuses a wrong number of given frequencies
+        with real_arithmetic(DIGITS):
+            hint = "give one nearer to 1"
+            nearest(real(self.frequencies.amplitude), f"{call}: the amplitude", hint)
 
     def theta(self) -> npt.NDArray[np.float64]:
         """Return theta_i of each pair in radians per position.
@@ -217,31 +223,50 @@ def _theta(rule: FrequencyRule, rotary_dim: int) -> npt.NDArray[np.float64]:
     return theta
 
 
+def demand_spec(spec: object, call: str) -> None:
+    """Refuse what is no RopeSpec where one is needed.
+
+    Raises
+    ------
+    SpecError
+        If it is none.
+    """
+    if not isinstance(spec, RopeSpec):
+        raise SpecError(
+            f"{call}: the spec must be a RopeSpec, as RopeSpec(128, layout='half') makes one; got "
+            f"{shown(spec)}"
+        )
+
+
 def _layout(value: object, call: str, name: str) -> Layout:
     for layout in LAYOUTS:
-        if value == layout:
+        if is_one_of(value, (layout,)):
             return layout
     raise LayoutError(
-        f"{call}: {name}={value!r} must be 'interleaved' (pair i is channels 2i and 2i+1, as in "
-        "the paper and GPT-J) or 'half' (channels i and i + R/2, as in Llama and GPT-NeoX)"
+        f"{call}: {name}={shown(value)} must be 'interleaved' (pair i is channels 2i and 2i+1, "
+        "as in the paper and GPT-J) or 'half' (channels i and i + R/2, as in Llama and GPT-NeoX)"
     )
 
 
 def _integer(value: object, call: str, name: str) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise SpecError(f"{call}: {name} must be an integer, got {value!r}")
-    return operator.index(value)
+    number = as_integer(value)
+    if number is None:
+        raise SpecError(f"{call}: {name} must be an integer, got {shown(value)}")
+    return number
 
 
 def _pair_axes(value: object, pairs: int, call: str) -> tuple[int, ...] | None:
     if value is None:
         return None
-    if not isinstance(value, Iterable):
-        raise SpecError(f"{call}: pair_axes must be a sequence, one axis per pair, got {value!r}")
-    axes = tuple(_integer(axis, call, f"pair_axes[{i}]") for i, axis in enumerate(value))
+    items = as_items(value)
+    if items is None:
+        raise SpecError(
+            f"{call}: pair_axes must be a sequence, one axis per pair, got {shown(value)}"
+        )
+    axes = tuple(_integer(axis, call, f"pair_axes[{i}]") for i, axis in enumerate(items))
     if len(axes) != pairs or any(axis < 0 for axis in axes) or not axes:
         raise PairAxesError(
             f"{call}: pair_axes must give each of the {pairs} pairs the number (0, 1, ...) of the "
-            f"position axis it follows, got {value!r}"
+            f"position axis it follows, got {shown(value)}"
         )
     return axes

@@ -13,9 +13,19 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from rope_ref.arguments import shown
 from rope_ref.errors import FrequencyValueError, NegativePositionError
-from rope_ref.real import DIGITS, Real, number, positive, real, real_arithmetic, rounded
-from rope_ref.remaps import choice
+from rope_ref.real import (
+    DIGITS,
+    Real,
+    choice,
+    logarithm,
+    nearest,
+    number,
+    positive,
+    real,
+    real_arithmetic,
+)
 from rope_ref.sincos import as_positions
 
 __all__ = ["log_temperature", "softmax_factor", "step_temperature"]
@@ -52,7 +62,8 @@ def step_temperature(
     Raises
     ------
     FrequencyValueError
-        If `length` is not positive, `coefficient` no finite number, or `first` not 0 or 1.
+        If `length` is not positive, `coefficient` no finite number, `first` not 0 or 1, or a
+        temperature is beyond the largest float64.
     NegativePositionError
         If a position is below 0; and the errors of `cos_sin` about positions.
 
@@ -63,14 +74,17 @@ def step_temperature(
     ``attn_scale`` 0.1): at position 8191 the two differ by 0.069. Source:
     huggingface/transformers, modeling_llama4.py and modeling_ministral3.py.
     """
-    call = f"step_temperature(positions, length={length!r}, first={first!r})"
+    call = (
+        f"step_temperature(positions, length={shown(length)}, coefficient={shown(coefficient)}, "
+        f"first={shown(first)})"
+    )
     step = Fraction(positive(length, call, "length", "a usual one is 8192"))
     weight = number(coefficient, call, "coefficient")
 
     def of(index: Fraction) -> Decimal:
         return 1 + real(weight) * Decimal(1 + index // step).ln()
 
-    return _each(positions, first, of, call)
+    return _each(positions, first, of, call, "give a smaller coefficient")
 
 
 def log_temperature(positions: npt.ArrayLike, *, length: Real, first: int = 1) -> Array:
@@ -103,17 +117,18 @@ def log_temperature(positions: npt.ArrayLike, *, length: Real, first: int = 1) -
     Qwen-1 counts from 1 (``use_logn_attn``). Grok counts from 0
     (``attn_temperature_len``), in sgl-project/sglang, grok.py.
     """
-    call = f"log_temperature(positions, length={length!r}, first={first!r})"
-    trained = Fraction(positive(length, call, "length", "a usual one is 8192"))
-    if trained <= 1:
+    call = f"log_temperature(positions, length={shown(length)}, first={shown(first)})"
+    trained = positive(length, call, "length", "a usual one is 8192")
+    below = logarithm(trained)
+    if below <= 0:
         raise FrequencyValueError(
-            f"{call}: length must be above 1, for its logarithm divides, got {length!r}"
+            f"{call}: length must be above 1, for its logarithm divides, got {shown(length)}"
         )
 
     def of(index: Fraction) -> Decimal:
-        return real(index).ln() / real(trained).ln() if index > trained else Decimal(1)
+        return real(index).ln() / below if index > trained else Decimal(1)
 
-    return _each(positions, first, of, call)
+    return _each(positions, first, of, call, "give a larger length")
 
 
 def softmax_factor(factor: Real, *, mscale: Real = 1, coefficient: Real = Fraction(1, 10)) -> float:
@@ -138,25 +153,29 @@ def softmax_factor(factor: Real, *, mscale: Real = 1, coefficient: Real = Fracti
     Raises
     ------
     FrequencyValueError
-        If a parameter is no finite number, or `factor` not positive.
+        If a parameter is no finite number, `factor` not positive, or the result beyond the
+        largest float64.
 
     Notes
     -----
     Source: DeepSeek-V2 and V3, deepseek-ai/DeepSeek-V3, model.py; D is the whole head,
     192 there.
     """
-    call = f"softmax_factor({factor!r}, mscale={mscale!r}, coefficient={coefficient!r})"
+    call = (
+        f"softmax_factor({shown(factor)}, mscale={shown(mscale)}, coefficient={shown(coefficient)})"
+    )
     longer = positive(factor, call, "factor", "1 changes nothing")
     weights = number(mscale, call, "mscale"), number(coefficient, call, "coefficient")
     if longer <= 1:
         return 1.0
     with real_arithmetic(DIGITS):
         magnitude = real(weights[0]) * real(weights[1]) * real(longer).ln() + 1
-        return rounded([magnitude * magnitude])[0]
+        hint = "give a smaller mscale or coefficient"
+        return nearest(magnitude * magnitude, f"{call}: the factor", hint)
 
 
 def _each(
-    positions: npt.ArrayLike, first: int, of: Callable[[Fraction], Decimal], call: str
+    positions: npt.ArrayLike, first: int, of: Callable[[Fraction], Decimal], call: str, hint: str
 ) -> Array:
     """A function of each position's number in the text."""
     choice(first, (0, 1), call, "first")
@@ -168,5 +187,8 @@ def _each(
         )
     different, where = np.unique(p, return_inverse=True)
     with real_arithmetic(DIGITS):
-        values = rounded(of(Fraction(each) + first) for each in different.tolist())
+        values = [
+            nearest(of(Fraction(each) + int(first)), f"{call}: the temperature at {each}", hint)
+            for each in different.tolist()
+        ]
     return np.array(values, dtype=np.float64)[where].reshape(p.shape)

@@ -8,23 +8,22 @@ stay as they are.
 
 from __future__ import annotations
 
-import operator
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from rope_ref.arguments import as_array, is_one_of, shown
 from rope_ref.errors import (
-    CountError,
-    CountTypeError,
     HeadGroupError,
     LayoutError,
     WeightKindError,
     WeightShapeError,
 )
+from rope_ref.positions import count
 from rope_ref.rotation import pair_channels
-from rope_ref.spec import LAYOUTS, Layout, RopeSpec
+from rope_ref.spec import LAYOUTS, Layout, RopeSpec, demand_spec
 
 __all__ = ["WeightKind", "channel_order", "convert_weights"]
 
@@ -49,12 +48,18 @@ def channel_order(spec: RopeSpec, to: Layout) -> npt.NDArray[np.int64]:
 
     Raises
     ------
-    LayoutError
-        If `to` is no layout.
+    SpecError, LayoutError
+        If `spec` is no RopeSpec, or `to` no layout.
     """
-    if to not in LAYOUTS:
+    return _order(spec, to, f"channel_order(spec, to={shown(to)})")
+
+
+def _order(spec: RopeSpec, to: Layout, call: str) -> npt.NDArray[np.int64]:
+    """`channel_order`, of which errors speak as of `call`."""
+    demand_spec(spec, call)
+    if not is_one_of(to, LAYOUTS):
         raise LayoutError(
-            f"channel_order(spec, to={to!r}): a layout is 'interleaved' (pair i is channels 2i and "
+            f"{call}: a layout is 'interleaved' (pair i is channels 2i and "
             "2i+1) or 'half' (channels i and i + R/2)"
         )
     order = np.arange(spec.head_dim)
@@ -97,8 +102,8 @@ def convert_weights(
 
     Raises
     ------
-    LayoutError
-        If `to` is no layout.
+    SpecError, LayoutError
+        If `spec` is no RopeSpec, or `to` no layout.
     WeightKindError
         If `which` is none of the six.
     CountTypeError, CountError, HeadGroupError
@@ -112,23 +117,17 @@ def convert_weights(
     huggingface/transformers#31788 is the bug of cutting keys into query heads.
     """
     call = (
-        f"convert_weights(array, spec, {to!r}, n_heads={n_heads!r}, n_kv_heads={n_kv_heads!r}, "
-        f"which={which!r})"
+        f"convert_weights(array, spec, {shown(to)}, n_heads={shown(n_heads)}, "
+        f"n_kv_heads={shown(n_kv_heads)}, which={shown(which)})"
     )
-    try:
-        order = channel_order(spec, to)
-    except LayoutError as error:
-        raise LayoutError(f"{call}: {error}") from None
-    if which not in get_args(WeightKind):
+    order = _order(spec, to, call)
+    if not is_one_of(which, get_args(WeightKind)):
         raise WeightKindError(f"{call}: which must be one of {', '.join(get_args(WeightKind))}")
-    for name, value in (("n_heads", n_heads), ("n_kv_heads", n_kv_heads)):
-        if isinstance(value, bool) or not hasattr(value, "__index__"):
-            raise CountTypeError(f"{call}: {name} must be an integer, got {value!r}")
-        if operator.index(value) < 1:
-            raise CountError(f"{call}: {name} must be at least 1, got {value}")
+    n_heads = count(n_heads, call, "n_heads", 1)
+    n_kv_heads = count(n_kv_heads, call, "n_kv_heads", 1)
     if n_heads % n_kv_heads:
         raise HeadGroupError(f"{call}: n_heads must be a multiple of n_kv_heads")
-    given = np.asarray(array)
+    given = as_array(array, WeightShapeError, call, "array")
     heads = n_heads if which.startswith("q") else n_kv_heads
     width = heads * spec.head_dim
     shapes = [(width, "in") if which in ("q", "k") else (width,)]

@@ -16,13 +16,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.errors import PairAxesError, ScaleRangeError
+from rope_ref.arguments import shown
+from rope_ref.errors import OddRotaryDimError, PairAxesError, ScaleRangeError, SpecError
 from rope_ref.positions import count
-from rope_ref.real import DIGITS, Real, positive, real, real_arithmetic
-from rope_ref.remaps import choice
+from rope_ref.real import DIGITS, Real, choice, positive, real, real_arithmetic
 from rope_ref.rotation import apply_cos_sin, as_real, check_shapes
 from rope_ref.sincos import as_positions, cos_sin
-from rope_ref.spec import RopeSpec
+from rope_ref.spec import RopeSpec, demand_spec
 
 __all__ = ["XPos", "apply_xpos"]
 
@@ -54,7 +54,7 @@ class XPos:
         If `gamma` or `scale_base` is not a positive finite number, or `centre` neither
         of the two.
     CountTypeError, CountError
-        If `length` is not an integer of at least 0.
+        If `length` is not an integer from 0 to below 2**53.
 
     Notes
     -----
@@ -70,7 +70,10 @@ class XPos:
     centre: Literal["down", "up"] = "down"
 
     def __post_init__(self) -> None:
-        call = f"XPos(gamma={self.gamma!r}, scale_base={self.scale_base!r}, length={self.length!r})"
+        call = (
+            f"XPos(gamma={shown(self.gamma)}, scale_base={shown(self.scale_base)}, "
+            f"length={shown(self.length)})"
+        )
         object.__setattr__(self, "gamma", positive(self.gamma, call, "gamma", "0.4 is usual"))
         hint = "512 is usual"
         object.__setattr__(self, "scale_base", positive(self.scale_base, call, "scale_base", hint))
@@ -83,8 +86,14 @@ class XPos:
         return (self.length + (self.centre == "up")) // 2
 
     def zeta(self, rotary_dim: int) -> tuple[float, ...]:
-        """zeta_i of each pair, rounded once."""
-        return tuple(float(zeta) for zeta in self._zeta(rotary_dim))
+        """zeta_i of each pair, rounded once.
+
+        Raises
+        ------
+        CountTypeError, CountError, OddRotaryDimError
+            If `rotary_dim` is not an even integer of at least 0.
+        """
+        return tuple(float(zeta) for zeta in self._zeta(rotary_dim, f"zeta({shown(rotary_dim)})"))
 
     def scale(self, positions: npt.ArrayLike, rotary_dim: int, *, role: Role) -> Array:
         """The factor on each pair of a query or a key.
@@ -105,27 +114,40 @@ class XPos:
 
         Raises
         ------
+        CountTypeError, CountError, OddRotaryDimError
+            If `rotary_dim` is not an even integer of at least 0.
+        FrequencyValueError
+            If `role` is neither of the two.
         ScaleRangeError
             If a factor is beyond the largest float64; and the errors of `cos_sin` about
             positions.
         """
-        call = f"scale(positions, {rotary_dim!r}, role={role!r}) of {self!r}"
+        call = f"scale(positions, {shown(rotary_dim)}, role={shown(role)}) of {shown(self)}"
+        return self._scale(positions, rotary_dim, role, call)
+
+    def _scale(self, positions: npt.ArrayLike, rotary_dim: int, role: Role, call: str) -> Array:
         choice(role, ("q", "k"), call, "role")
         p = as_positions(positions, call)
+        zetas = self._zeta(rotary_dim, call)
         different, where = np.unique(p, return_inverse=True)
-        table = np.empty((different.size, rotary_dim // 2))
+        table = np.empty((different.size, len(zetas)))
         sign = 1 if role == "q" else -1
         with real_arithmetic(DIGITS):
-            logarithms = [real(zeta).ln() for zeta in self._zeta(rotary_dim)]
+            logarithms = [real(zeta).ln() for zeta in zetas]
             for row, position in zip(table, different.tolist(), strict=True):
                 from_middle = Fraction(position) - self.middle
                 exponent = real(sign * from_middle / Fraction(self.scale_base))
                 row[:] = [_power(exponent * each, position, call) for each in logarithms]
-        return table[where.ravel()].reshape(*p.shape, rotary_dim // 2)
+        return table[where.ravel()].reshape(*p.shape, len(zetas))
 
-    def _zeta(self, rotary_dim: int) -> list[Fraction]:
+    def _zeta(self, rotary_dim: int, call: str) -> list[Fraction]:
+        width = count(rotary_dim, call, "rotary_dim", 0)
+        if width % 2:
+            raise OddRotaryDimError(
+                f"{call}: rotary_dim={width} is odd, but channels rotate in pairs; give an even one"
+            )
         gamma = Fraction(self.gamma)
-        return [(Fraction(2 * i, rotary_dim) + gamma) / (1 + gamma) for i in range(rotary_dim // 2)]
+        return [(Fraction(2 * i, width) + gamma) / (1 + gamma) for i in range(width // 2)]
 
 
 def apply_xpos(
@@ -155,24 +177,32 @@ def apply_xpos(
 
     Raises
     ------
+    SpecError
+        If `spec` is no RopeSpec, or `xpos` no XPos.
     PairAxesError
         If the spec has several position axes.
+    FrequencyValueError
+        If `role` is neither of the two.
     ScaleRangeError
         If a factor is beyond the largest float64.
     AxesError, ShapeError, DtypeError, PositionShapeError
         As in `apply_rope`; and the errors of `cos_sin`.
     """
-    call = f"apply_xpos(x, positions, spec, {xpos!r}, axes={axes!r}, role={role!r})"
+    call = f"apply_xpos(x, positions, spec, {shown(xpos)}, axes={shown(axes)}, role={shown(role)})"
+    demand_spec(spec, call)
+    if not isinstance(xpos, XPos):
+        raise SpecError(f"{call}: xpos must be an XPos, as XPos() makes one, got {shown(xpos)}")
     if spec.pair_axes is not None:
         raise PairAxesError(
             f"{call}: a token has one distance to another in xPos, but the spec has several "
             "position axes; give one without pair_axes"
         )
-    x, p = as_real(x, call, "x"), np.asarray(positions)
+    x = as_real(x, call, "x")
+    p: npt.NDArray[np.generic] = as_positions(positions, call)
     if not check_shapes(x.shape, p.shape, spec, axes, call):
         p = np.broadcast_to(p, (x.shape[axes.index("t")],))
+    scale = xpos._scale(p, spec.rotary_dim, role, call)
     cos, sin = cos_sin(p, spec)
-    scale = xpos.scale(p, spec.rotary_dim, role=role)
     return apply_cos_sin(
         x,
         cos * scale,

@@ -3,11 +3,11 @@
 Which pair is fast is told by the turns it makes in the original context. The pair that
 makes n turns in L positions has the (real) number
 
-    corr(n) = R ln(L / (2 pi n)) / (2 ln b)
+    corr(n) = d ln(L / (2 pi n)) / (2 ln b)
 
-and a ramp leads from the pair of many turns to that of few. Systems round its ends, cut
-them off and keep them apart in different ways, and they differ in the amplitude; each
-choice is a parameter of `YaRN`.
+with d the denominator of the power law, R if none is given. A ramp leads from the pair of
+many turns to that of few. Systems round its ends, cut them off and keep them apart in
+different ways, and they differ in the amplitude; each choice is a parameter of `YaRN`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,24 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Literal
 
+from rope_ref.arguments import shown
 from rope_ref.errors import FrequencyValueError
 from rope_ref.frequencies import PowerLaw
 from rope_ref.ntk import NTK
-from rope_ref.real import DIGITS, Real, logarithm, number, pi, positive, real, real_arithmetic
-from rope_ref.remaps import Remap, choice, optional
+from rope_ref.real import (
+    DIGITS,
+    Real,
+    approximately,
+    choice,
+    logarithm,
+    number,
+    optional,
+    pi,
+    positive,
+    real,
+    real_arithmetic,
+)
+from rope_ref.remaps import Remap
 
 __all__ = ["NTKByParts", "YaRN"]
 
@@ -124,8 +137,9 @@ class YaRN(Remap):
         choice(self.amplitude_rule, rules, call, "amplitude_rule")
         if self.amplitude <= 0:
             raise FrequencyValueError(
-                f"{call}: the amplitude must be positive, but mscale={self.mscale!r} and "
-                f"mscale_all_dim={self.mscale_all_dim!r} make it {float(self.amplitude)}"
+                f"{call}: the amplitude must be positive, but mscale={shown(self.mscale)} and "
+                f"mscale_all_dim={shown(self.mscale_all_dim)} make it "
+                f"{approximately(self.amplitude)}"
             )
 
     @property
@@ -299,6 +313,8 @@ def _ramp(low: Decimal, high: Decimal, pairs: int) -> list[Decimal]:
 
 def _two(given: object, call: str, name: str) -> tuple[Real, Real]:
     if not isinstance(given, tuple | list) or len(given) != 2:
-        raise FrequencyValueError(f"{call}: {name} must be two numbers of turns, got {given!r}")
+        raise FrequencyValueError(
+            f"{call}: {name} must be two numbers of turns, got {shown(given)}"
+        )
     first, second = (positive(each, call, name, "a number of turns") for each in given)
     return first, second

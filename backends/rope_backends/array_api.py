@@ -25,6 +25,7 @@ from rope_backends import traced
 from rope_ref import RopeSpec
 from rope_ref import cos_sin as reference_cos_sin
 from rope_ref.rotation import check_shapes
+from rope_ref.sincos import as_positions
 from rope_ref.spec import Layout
 
 if TYPE_CHECKING:
@@ -55,10 +56,10 @@ def apply_rope(
     """
     name = backend.dtype_name(x)
     device = backend.device(x)
-    host = backend.concrete(positions)
-    p = backend.beside(positions, device) if host is None else host
     # What is refused, and in which words, is the reference's affair.
     call = f"apply_rope(x, positions, spec, axes={axes!r})"
+    host = backend.concrete(positions)
+    p = backend.beside(positions, device) if host is None else as_positions(host, call)
     own = check_shapes(tuple(x.shape), tuple(p.shape), spec, axes, call)
     working = "float64" if name == "float64" else "float32"
     cos, sin = cos_sin(p, spec, working, device, backend=backend, exact_table=exact_table)

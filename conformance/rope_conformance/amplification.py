@@ -17,8 +17,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from rope_conformance.rules import divisors
 from rope_ref import (
     NTK,
+    Divided,
     DynamicNTK,
     FixedNTK,
     Linear,
@@ -142,9 +144,9 @@ def _(rule: Proportional, rotary_dim: int, how: _Making) -> Array:
 
 
 @_count.register
-def _(rule: LongRoPE, rotary_dim: int, how: _Making) -> Array:
-    factors = rule.long_factors if rule.is_long else rule.short_factors
-    return _count(rule.rule, rotary_dim, how) + [how.division(factor) for factor in factors]
+def _(rule: Divided | LongRoPE, rotary_dim: int, how: _Making) -> Array:
+    divisions = [how.division(factor) for factor in divisors(rule)]
+    return _count(rule.rule, rotary_dim, how) + divisions
 
 
 @_count.register
@@ -341,7 +343,7 @@ def _own_amplitude(rule: FrequencyRule, how: _Making) -> float:
         return own + (below + 1 if below else 0)
     if isinstance(rule, Axial):
         return _own_amplitude(rule.rules[0], how)
-    if isinstance(rule, Linear | Llama3 | Proportional | Reordered):
+    if isinstance(rule, Divided | Linear | Llama3 | Proportional | Reordered):
         return _own_amplitude(rule.rule, how)
     return 1.0  # given, and rounded
 

@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from rope_ref.config_values import shown
 from rope_ref.errors import ConfigError
 
 __all__ = [
@@ -31,7 +32,8 @@ DEEPEST = 32
 """The deepest nesting of lists and objects that is read."""
 
 _LONGEST_NUMBER = 400  # digits; float64 ends at 309
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+# A string without an end goes on to the end of the text: it is gone through once.
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
 _TENSORS = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
 
 
@@ -56,8 +58,10 @@ def open_config(path: str | Path) -> dict[str, Any]:
     Raises
     ------
     ConfigFileError
-        If it cannot be opened, is too large, or is malformed.
+        If it cannot be opened, is too large, or is malformed, or `path` is no path.
     """
+    if not isinstance(path, str | Path):
+        raise ConfigFileError(f"open_config({shown(path)}): path must be a string or a Path")
     path = Path(path)
     if path.is_dir():
         path /= "config.json"
@@ -69,7 +73,7 @@ def is_gguf(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             return file.read(4) == b"GGUF"
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a character that no path may have
         raise _unreadable(path, error) from None
 
 
@@ -87,7 +91,7 @@ def read_json_file(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_JSON + 1)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     if len(content) > LARGEST_JSON:
         raise ConfigFileError(
@@ -169,8 +173,9 @@ def _values(tensor: Any) -> list[float]:
     return [float(value) for value in tensor.data.ravel()]
 
 
-def _unreadable(path: Path, error: OSError) -> ConfigFileError:
-    return ConfigFileError(f"{path}: the file cannot be read: {error.strerror or error}")
+def _unreadable(path: Path, error: OSError | ValueError) -> ConfigFileError:
+    reason = error.strerror if isinstance(error, OSError) else None
+    return ConfigFileError(f"{str(path)!r}: the file cannot be read: {reason or error}")
 
 
 def _check_depth(path: Path, text: str) -> None:

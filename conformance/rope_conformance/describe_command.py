@@ -31,7 +31,8 @@ class Unusable(click.ClickException):
     "position",
     type=float,
     metavar="P",
-    help="Where --diff compares angles; the last position of the shorter context.",
+    help="Where --diff compares angles; the last position of the shorter context, 4095 if none is "
+    "known.",
 )
 @click.option("--json", "as_json", is_flag=True, help="JSON on stdout.")
 def describe(

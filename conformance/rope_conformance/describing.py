@@ -124,7 +124,8 @@ def open_model(
     path
         A ``config.json``, a folder with one, or a GGUF file.
     layout
-        The pair layout, for a model type that is not known.
+        The pair layout, for a model type that is not known, or to overrule it. A GGUF file
+        of an architecture that is not known is refused all the same.
     length
         The length of text in question, for scalings that depend on it.
 
@@ -137,6 +138,8 @@ def open_model(
     architecture = config.get("general.architecture")
     if architecture is not None:
         rope = read_gguf(config, length=length)
+        if layout is not None:
+            rope = replace(rope, specs={t: _laid_out(s, layout) for t, s in rope.specs.items()})
         context = config.get(f"{architecture}.context_length")
     else:
         rope = read_hf_config(config, layout=layout, length=length)
@@ -148,10 +151,17 @@ def open_model(
     return Described(str(path), rope.specs, context if known else None, rope.notes)
 
 
+def _laid_out(spec: RopeSpec, layout: Layout) -> RopeSpec:
+    return replace(spec, layout=layout, output_layout=layout)
+
+
 def as_json(described: Described, compared: Sequence[Compared] | None = None) -> dict[str, Any]:
-    """Return a description for machines: what the terminal shows, and every pair."""
-    found = {} if compared is None else {"differences": [asdict(each) for each in compared]}
-    return found | {
+    """Return a description for machines: what the terminal shows, and every pair.
+
+    What is infinite is None: the wavelength of a pair that stands still, and the relative
+    difference of theta where it does so in one of the two only.
+    """
+    found: dict[str, Any] = {
         "schema": DESCRIPTION,
         "name": described.name,
         "context": described.context,
@@ -170,18 +180,21 @@ def as_json(described: Described, compared: Sequence[Compared] | None = None) ->
                 "frequencies": repr(group.spec.frequencies),
                 "amplitude": float(group.spec.frequencies.amplitude),
                 "never_turn": never_turning(pairs),
-                "pairs": [_finite(asdict(pair)) for pair in pairs],
+                "pairs": [asdict(pair) for pair in pairs],
             }
             for group, pairs in _each(described)
         ],
     }
+    if compared is not None:
+        found["differences"] = [asdict(each) for each in compared]
+    return {name: _finite(value) for name, value in found.items()}
 
 
 def differences(first: Described, second: Described, position: float | None) -> list[Compared]:
     """Return where two models differ: layers of equal names, or all with all.
 
     `position` is that of the largest angle that is looked for; None stands for the last one
-    of the shorter context.
+    of the shorter context, or of 4096 positions where neither context is known.
     """
     shared = set(first.specs) & set(second.specs)
     found = []
@@ -293,9 +306,13 @@ def _each(described: Described) -> Iterator[tuple[Group, list[Pair]]]:
         yield group, pairs_of(group.spec, group.context)
 
 
-def _finite(pair: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no infinity: a pair that stands still has no wavelength."""
-    return pair | {"wavelength": None if math.isinf(pair["wavelength"]) else pair["wavelength"]}
+def _finite(value: Any) -> Any:
+    """The same with None for infinity, which JSON lacks: a still pair has no wavelength."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _indented(words: str) -> Padding:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from rope_conformance.rules import plain_rule
+from rope_conformance.rules import divisors, plain_rule
 from rope_ref import (
     NTK,
+    Divided,
     DynamicNTK,
     FixedNTK,
     FrequencyRule,
@@ -79,7 +80,8 @@ class Difference:
         How many pairs turn at another speed. None, and the next two with it, where the two
         have different numbers of pairs: there is nothing to set side by side.
     theta
-        The largest relative difference of theta, and its pair.
+        The largest relative difference of theta, and its pair; infinite where one of the two
+        stands still.
     angle
         The largest difference of angles at `position`, in radians, and its pair.
     """
@@ -103,7 +105,7 @@ def pairs_of(spec: RopeSpec, context: float | None = None) -> list[Pair]:
             theta=float(w),
             wavelength=math.tau / abs(float(w)) if w else math.inf,
             turns=None if context is None else abs(float(w)) * context / math.tau,
-            ratio=float(w / below[i]) if below[i] else 1.0,
+            ratio=float(w) / below[i] if below[i] else 1.0,
             axis=None if spec.pair_axes is None else spec.pair_axes[i],
         )
         for i, w in enumerate(theta)
@@ -116,17 +118,18 @@ def compare(first: RopeSpec, second: RopeSpec, position: float) -> Difference:
     if first.rotary_dim != second.rotary_dim:
         return Difference(what, position)
     own, other = (spec.direction * spec.theta() for spec in (first, second))
-    apart = np.abs(own - other)
-    smaller = np.minimum(np.abs(own), np.abs(other))
-    relative = np.divide(apart, smaller, out=np.full_like(apart, np.inf), where=smaller > 0)
-    relative[apart == 0] = 0.0
-    return Difference(
-        what,
-        position,
-        different_pairs=int(np.count_nonzero(apart)),
-        theta=_largest(relative),
-        angle=_largest(apart * abs(position)),
-    )
+    with np.errstate(over="ignore"):  # a quotient or an angle may be beyond float64
+        apart = np.abs(own - other)
+        smaller = np.minimum(np.abs(own), np.abs(other))
+        relative = np.divide(apart, smaller, out=np.full_like(apart, np.inf), where=smaller > 0)
+        relative[apart == 0] = 0.0
+        return Difference(
+            what,
+            position,
+            different_pairs=int(np.count_nonzero(apart)),
+            theta=_largest(relative),
+            angle=_largest(apart * abs(position)),
+        )
 
 
 def _largest(values: Any) -> tuple[float, int]:
@@ -167,12 +170,13 @@ def _axes_in_words(axes: tuple[int, ...] | None) -> str:
 def spec_in_words(spec: RopeSpec) -> list[str]:
     """Return what a spec says, one sentence for each of its parts."""
     first, second = pair_channels(spec)
+    if not first.size:
+        return rule_in_words(spec.frequencies, 0)
     words = [f"{spec.rotary_dim} of {spec.head_dim} channels rotate, in {first.size} pairs"]
-    if first.size:
-        pair = f"pair 0 is channels {first[0]} and {second[0]}"
-        if first.size > 1:
-            pair += f", pair 1 is {first[1]} and {second[1]}"
-        words.append(f"{pair} ({spec.layout} layout)")
+    pair = f"pair 0 is channels {first[0]} and {second[0]}"
+    if first.size > 1:
+        pair += f", pair 1 is {first[1]} and {second[1]}"
+    words.append(f"{pair} ({spec.layout} layout)")
     if spec.output_layout != spec.layout:
         words.append(f"pairs are written in the {spec.output_layout} layout")
     if spec.direction == -1:
@@ -194,6 +198,8 @@ def spec_in_words(spec: RopeSpec) -> list[str]:
 
 def rule_in_words(rule: FrequencyRule, rotary_dim: int) -> list[str]:
     """Return what a rule says, one sentence for each rule, the plain one first."""
+    if not rotary_dim:
+        return ["no channel rotates"]
     below = rule_in_words(rule.rule, rotary_dim) if isinstance(rule, Remap | Reordered) else []
     return [*below, _words(rule, rotary_dim)]
 
@@ -257,11 +263,20 @@ def _(rule: YaRN, rotary_dim: int) -> str:
 @_words.register
 def _(rule: LongRoPE, rotary_dim: int) -> str:
     kind = "long" if rule.is_long else "short"
-    factors = rule.long_factors if rule.is_long else rule.short_factors
     return (
-        f"LongRoPE: a factor for each pair, from {_n(min(factors))} to {_n(max(factors))}; the "
-        f"{kind} ones, long beyond {_n(rule.original_length)} positions"
+        f"LongRoPE: a factor for each pair, {_extent(rule)}; the {kind} ones, long beyond "
+        f"{_n(rule.original_length)} positions"
     )
+
+
+@_words.register
+def _(rule: Divided, rotary_dim: int) -> str:
+    return f"each pair divided by a factor of its own, {_extent(rule)}"
+
+
+def _extent(rule: Divided | LongRoPE) -> str:
+    factors = divisors(rule)
+    return f"from {_n(min(factors))} to {_n(max(factors))}"
 
 
 @_words.register

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.faults import Fault
-from rope_conformance.rules import base_below, with_base
+from rope_conformance.rules import base_below, divisors, with_base
 from rope_ref import (
     NTK,
+    Divided,
     DynamicNTK,
     FixedNTK,
     Linear,
@@ -87,6 +88,8 @@ def readings(rule: Remap, rotary_dim: int, head_dim: int, layout: str) -> tuple[
 
 
 def _factor(rule: Any) -> float:
+    if isinstance(rule, Divided):
+        return float(max(rule.factors, default=1))
     return float(getattr(rule, "alpha", None) or rule.factor)
 
 
@@ -100,9 +103,9 @@ def _other_rules(rule: Any) -> Iterator[tuple[str, RealRule]]:
     if not isinstance(rule, LongRoPE | Linear):
         yield "every pair is divided by the factor", Linear(rule.rule, factor=_factor(rule))
     yield from _own_rules(rule)
-    name = "alpha" if isinstance(rule, NTK) else "factor"
-    own = float(getattr(rule, name))
-    if not isinstance(rule, LongRoPE):
+    if not isinstance(rule, LongRoPE | Divided):
+        name = "alpha" if isinstance(rule, NTK) else "factor"
+        own = float(getattr(rule, name))
         narrow = float(np.float16(own))
         special = {"applied twice": own**2, "divided by, not multiplied": 1 / own}
         special |= {f"rounded to float16, {narrow:.7g}": narrow} if narrow != own else {}
@@ -220,9 +223,8 @@ def _formulas(
         return list(_ntk_formulas(rule, rotary_dim, head_dim))
     if isinstance(rule, Proportional):
         return list(_proportional_formulas(rule, plain, rotary_dim))
-    if isinstance(rule, LongRoPE):
-        factors = rule.long_factors if rule.is_long else rule.short_factors
-        times = plain * np.array(factors, dtype=np.float64)
+    if isinstance(rule, LongRoPE | Divided):
+        times = plain * np.array(divisors(rule), dtype=np.float64)
         return [Reading("frequencies are multiplied by the factors, not divided", times)]
     return []
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
+from math import ceil
 from typing import Any
 
-from rope_ref import PowerLaw, Proportional
+from rope_ref import Divided, FixedNTK, Linear, Llama3, PowerLaw, Proportional
 from rope_ref.axial import Axial, Reordered
 from rope_ref.frequencies import FrequencyRule, RealRule
 from rope_ref.real import Real
 from rope_ref.remaps import LongRoPE, Remap
-from rope_ref.yarn import YaRN
+from rope_ref.yarn import NTKByParts, YaRN
 
 __all__ = [
     "base_below",
+    "divisors",
     "for_width",
     "has_length",
     "other_amplitudes",
@@ -24,6 +26,9 @@ __all__ = [
 ]
 
 _ODD = 1.37  # a factor that no narrow type holds
+_LARGE = 12.5  # beyond the factors that code may have in a table
+_LENGTHS = (90, 100_003)  # so short that a ramp begins at pair 0; more than 16 bits hold
+_LISTS = ("short_factors", "long_factors", "factors")  # with an entry for each pair
 
 
 def plain_rule(rule: FrequencyRule) -> FrequencyRule:
@@ -57,15 +62,20 @@ def for_width(rule: FrequencyRule, rotary_dim: int) -> FrequencyRule:
     if not isinstance(rule, Remap):
         return rule
     rule = _with(rule, rule=for_width(rule.rule, rotary_dim))
-    if isinstance(rule, LongRoPE):
-        pairs, own = rotary_dim // 2, len(rule.short_factors)
-        chosen = [i * own // pairs for i in range(pairs)] if own else []
-        return replace(
-            rule,
-            short_factors=tuple(rule.short_factors[i] for i in chosen),
-            long_factors=tuple(rule.long_factors[i] for i in chosen),
-        )
-    return rule
+    pairs = rotary_dim // 2
+    lists = {
+        name: tuple(own[i * len(own) // pairs] for i in range(pairs) if own)
+        for name, own in vars(rule).items()
+        if name in _LISTS
+    }
+    return _with(rule, **lists)
+
+
+def divisors(rule: Divided | LongRoPE) -> Sequence[Real]:
+    """What the pairs are divided by; of two lists, the one in use."""
+    if isinstance(rule, Divided):
+        return rule.factors
+    return rule.long_factors if rule.is_long else rule.short_factors
 
 
 def has_length(rule: FrequencyRule) -> bool:
@@ -76,48 +86,73 @@ def has_length(rule: FrequencyRule) -> bool:
 def other_parameters(rule: FrequencyRule) -> Iterator[tuple[str, FrequencyRule]]:
     """The rule with one parameter changed at a time, and the change in words.
 
-    Words that tell readings of one name apart are no parameters.
+    A parameter that shows only beside another one is changed together with it. Words that
+    tell readings of one name apart are no parameters.
     """
     if not isinstance(rule, Remap):
         return
-    for name, values in _values(rule).items():
-        for value in values:
-            changed = {name: value}
-            if name == "long_factors":  # they show in long texts only
-                changed["length"] = 2 * rule.original_length  # type: ignore[attr-defined]
-            if name == "short_factors":
-                changed["length"] = None
-            shown = "..." if isinstance(value, tuple) else f"{value:g}"
-            other = _with(rule, **changed)
-            if other != rule:
-                yield f"{name}={shown}", other
+    for change in _changes(rule):
+        words = ", ".join(f"{name}={_shown(value)}" for name, value in change.items())
+        other = _with(rule, **change)
+        if other != rule:
+            yield words, other
     if rule.rule != plain_rule(rule):
         for words, below in other_parameters(rule.rule):
             yield words, _with(rule, rule=below)
 
 
-def _values(rule: Remap) -> dict[str, tuple[Any, ...]]:
-    """Other values of each parameter that changes frequencies."""
-    own = {each.name: getattr(rule, each.name) for each in fields(rule)}  # type: ignore[arg-type]
-    values: dict[str, tuple[Any, ...]] = {}
-    for name in ("factor", "alpha"):
-        if name in own and not isinstance(rule, LongRoPE):
-            values[name] = (2 * own[name], _ODD * float(own[name]), 1.0)
-    if "original_length" in own and not isinstance(rule, LongRoPE):
-        values["original_length"] = (2 * own["original_length"], own["original_length"] // 2)
-    for name in ("beta_fast", "beta_slow", "high_freq_factor"):
-        if name in own:
-            values[name] = (2 * own[name],)
-    if "low_freq_factor" in own:
-        values["low_freq_factor"] = (own["low_freq_factor"] / 2,)
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "..."
+    return str(value) if value is None or isinstance(value, bool | str) else f"{value:g}"
+
+
+def _changes(rule: Remap) -> Iterator[dict[str, Any]]:
+    """Changes of each parameter that changes frequencies."""
+    own: dict[str, Any] = {each.name: getattr(rule, each.name) for each in fields(rule)}  # type: ignore[arg-type]
+    if isinstance(rule, LongRoPE):  # the long factors show in long texts only
+        long, short = (_times(own[name], _ODD) for name in ("long_factors", "short_factors"))
+        yield {"long_factors": long, "length": 2 * rule.original_length}
+        yield {"short_factors": short, "length": None}
+        return
+    for name in {"factor", "alpha"} & own.keys():
+        yield from ({name: each} for each in (2 * own[name], _ODD * float(own[name]), 1.0))
+        yield {name: _LARGE * float(own[name])}
+    if isinstance(rule, Linear):
+        yield {"factor": 0.75}
+    if "original_length" in own:
+        length = own["original_length"]
+        yield from ({"original_length": n} for n in (2 * length, length // 2, *_LENGTHS))
+    yield from _changes_by_kind(rule, own)
+
+
+def _changes_by_kind(rule: Remap, own: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Changes of the parameters that one kind of remap has."""
     if isinstance(rule, YaRN):
-        values["truncate"] = (not rule.truncate,)
-    for name in ("betas", "gammas", "short_factors", "long_factors"):
-        if name in own:
-            values[name] = (tuple(_ODD * float(each) for each in own[name]),)
+        for name in ("beta_fast", "beta_slow"):
+            yield {name: 2 * own[name]}
+            yield {name: _ODD * float(own[name]), "truncate": False}
+        yield {"truncate": not rule.truncate}
+        # A model trained for so long has no pair that is slowed down wholly.
+        long = {"original_length": ceil(10 * rule.rule.base)}
+        yield from (long | {"limit": each} for each in ("channels", "pairs"))
+    if isinstance(rule, Llama3):
+        yield {"high_freq_factor": 2 * rule.high_freq_factor}
+        yield {"low_freq_factor": rule.low_freq_factor / 2}
+        yield {"low_freq_factor": rule.high_freq_factor}
+    if isinstance(rule, NTKByParts):
+        yield from ({name: _times(own[name], _ODD)} for name in ("betas", "gammas"))
+        yield from ({name: 0.5} for name in ("ntk_factor", "extrapolation_factor"))
+    if isinstance(rule, FixedNTK):
+        yield {"mixing": 0.6 if rule.mixing is None else _ODD * float(rule.mixing)}
     if isinstance(rule, Proportional):
-        values["fraction"] = (0.5 if rule.fraction != 0.5 else 0.25,)
-    return values
+        yield from ({"fraction": each} for each in (0.5, 0.3, 1.0))
+    if isinstance(rule, Divided):
+        yield {"factors": _times(rule.factors, _ODD)}
+
+
+def _times(values: Sequence[Real], factor: float) -> tuple[float, ...]:
+    return tuple(factor * float(each) for each in values)
 
 
 def other_amplitudes(rule: FrequencyRule) -> Iterator[tuple[str, FrequencyRule]]:
@@ -127,10 +162,12 @@ def other_amplitudes(rule: FrequencyRule) -> Iterator[tuple[str, FrequencyRule]]
         changes += [{"attention_factor": 1.25}, {"attention_factor": 1.0}]
         changes += [{"attention_factor": None, "factor": 2 * rule.factor}]
         changes += [{"attention_factor": None, "mscale": 0.707, "mscale_all_dim": 0.5}]
+        changes += [{"attention_factor": None, "coefficient": _ODD * float(rule.coefficient)}]
     if isinstance(rule, LongRoPE):
         own = {"short_mscale": None, "long_mscale": None}
         changes += [own | {"attention_factor": each} for each in (1.25, 1.0)]
         changes += [own | {"attention_factor": None, "factor": 2 * rule.factor}]
+        changes += [own | {"attention_factor": None, "original_length": 2 * rule.original_length}]
         changes += [{"short_mscale": 1.25, "long_mscale": 1.5}]
     for change in changes:
         words = ", ".join(f"{name}={value}" for name, value in change.items() if value is not None)

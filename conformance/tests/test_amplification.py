@@ -16,6 +16,7 @@ from rope_conformance.wrong.scaled_controls import amplitude_of, rotated, theta_
 from rope_ref import (
     NTK,
     Axial,
+    Divided,
     DynamicNTK,
     FixedNTK,
     Given,
@@ -249,6 +250,7 @@ def test_a_division_costs_nothing_two_or_three(factor, more):
     )
     np.testing.assert_allclose(m(long), PLAIN + [0, 0, more, 2])
     np.testing.assert_allclose(m(long.at(5000)), PLAIN + [3, more, 0, 0])
+    np.testing.assert_allclose(m(Divided(law, factors=lists[1])), PLAIN + [3, more, 0, 0])
 
 
 def test_a_larger_base_by_hand():

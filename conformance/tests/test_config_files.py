@@ -5,8 +5,10 @@ import random
 import struct
 
 import pytest
+from click.testing import CliRunner
 
 from rope_conformance import config_files
+from rope_conformance.commands import rope_ref
 from rope_conformance.config_files import ConfigFileError, open_config
 from rope_ref import RopeSpec
 
@@ -52,6 +54,8 @@ REFUSED = {
     "a long integer": ('{"rope_theta": 1' + "0" * 5000 + "}", "5001 digits"),
     "too deep": ('{"a": ' + "[" * DEEP + "]" * DEEP + "}", f"deeper than {DEEP}"),
     "far too deep": ('{"a": ' + "[" * 10**6, f"deeper than {DEEP}"),
+    "a string without an end": ('"' + '\\"' * 10**6, "malformed"),
+    "a string that ends in a backslash": ('"' + "\\\\" * 10**6 + "\\", "malformed"),
     "too large": ("{}" + " " * config_files.LARGEST_JSON, "larger than 4194304 bytes"),
 }
 
@@ -71,6 +75,13 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
     for path in (tmp_path, tmp_path / "none.gguf"):
         with pytest.raises(ConfigFileError, match="cannot be read"):
             open_config(path)
+
+
+@pytest.mark.parametrize("path", ["a\0b", "a\ud800b", None, 3, b"config.json"], ids=repr)
+def test_what_is_no_path_is_refused(path):
+    """The same error again, whatever the system says to such a name."""
+    with pytest.raises(ConfigFileError, match=r"cannot be read|must be a string or a Path"):
+        open_config(path)
 
 
 def gguf(metadata, tensors=()):
@@ -168,3 +179,58 @@ def test_without_the_package_the_message_says_how_to_get_it(tmp_path, monkeypatc
     path.write_bytes(gguf(METADATA))
     with pytest.raises(ConfigFileError, match="pip install gguf"):
         open_config(path)
+
+
+SCALED = {**METADATA, "llama.attention.key_length": 128}
+DIVISORS = [1.0] * 32 + [8.0] * 32
+
+
+@pytest.fixture
+def llama(tmp_path, gguf_package):
+    """A file as converters write it for Llama-3.1: theta divided by a list."""
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf(SCALED, [("rope_freqs.weight", DIVISORS)]))
+    return str(path)
+
+
+def run(*arguments):
+    return CliRunner().invoke(rope_ref, arguments, prog_name="rope-ref")
+
+
+def test_divisors_are_described_for_texts_of_any_length(llama):
+    """One list, one group of layers, the context of the model."""
+    (layers,) = json.loads(run("describe", llama, "--json").output)["layers"]
+    assert (layers["layers"], layers["context"]) == ("every layer", 4096)
+    assert layers["words"][-1] == "each pair divided by a factor of its own, from 1 to 8"
+    assert [pair["ratio"] for pair in layers["pairs"]] == [1.0] * 32 + [0.125] * 32
+
+
+def test_a_layout_that_is_given_overrules_the_architecture(llama):
+    """In GGUF files as in others."""
+    (layers,) = json.loads(run("describe", llama, "--layout=half", "--json").output)["layers"]
+    assert (layers["layout"], layers["output_layout"]) == ("half", "half")
+    assert layers["pairs"][0]["channels"] == [0, 64]
+
+
+@pytest.mark.parametrize(
+    ("divisors", "status", "words"),
+    [(DIVISORS, 0, " CONFORMANT"), ([1.0] * 64, 1, "Divided is not applied")],
+)
+def test_an_implementation_is_judged_by_divisors(llama, tmp_path, divisors, status, words):
+    """An honest one in float32 passes, one that leaves the list out is told so."""
+    target = tmp_path / "mine.py"
+    target.write_text(
+        "import numpy as np\n"
+        f"divisors = np.array({divisors}, dtype=np.float32)\n"
+        "def rope(x, positions):\n"
+        "    exponents = np.arange(64, dtype=np.float32) / 64\n"
+        "    theta = np.float32(500000.0) ** -exponents / divisors\n"
+        "    phase = positions.astype(np.float32)[:, None] * theta\n"
+        "    cos, sin = np.cos(phase)[:, None, :], np.sin(phase)[:, None, :]\n"
+        "    u, v = x[..., 0::2], x[..., 1::2]\n"
+        "    pairs = np.stack([u * cos - v * sin, u * sin + v * cos], -1)\n"
+        "    return pairs.reshape(x.shape).astype(x.dtype)\n"
+    )
+    found = run("check", f"{target}:rope", f"--config={llama}", "--effort=quick", "--no-isolation")
+    assert found.exit_code == status, found.output
+    assert words in found.output

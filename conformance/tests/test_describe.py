@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import rope_ref as rr
 from rope_conformance.commands import rope_ref
-from rope_conformance.describing import DESCRIPTION
+from rope_conformance.describing import DESCRIPTION, Described, as_json, differences
 from rope_conformance.description import compare, pairs_of, rule_in_words, spec_in_words
 from rope_conformance.rules import plain_rule
 
@@ -166,6 +166,7 @@ RULES = [
     rr.LongRoPE(
         rr.PowerLaw(), short_factors=[1] * 8, long_factors=[2] * 8, original_length=4096, factor=2
     ),
+    rr.Divided(rr.PowerLaw(), factors=[1] * 7 + [9]),
     rr.Llama3(rr.PowerLaw(), factor=2),
     rr.Proportional(rr.PowerLaw(), fraction=0.5, factor=2),
     rr.Axial(rr.NTK(rr.PowerLaw(), alpha=2), (8, 8)),
@@ -190,6 +191,37 @@ def test_a_pair_that_stands_still_has_no_wavelength():
     spec = rr.RopeSpec(8, layout="half", frequencies=rr.Proportional(rr.PowerLaw(), fraction=0.5))
     last = pairs_of(spec, 4096)[-1]
     assert (last.theta, last.wavelength, last.turns, last.ratio) == (0, math.inf, 0, 0)
+
+
+def test_what_does_not_rotate_has_no_theta():
+    """Its words are that, whatever the rule and its lists."""
+    for rule in (rr.PowerLaw(), rr.Divided(rr.PowerLaw(), factors=())):
+        spec = rr.RopeSpec(8, layout="half", rotary_dim=0, frequencies=rule)
+        assert spec_in_words(spec) == rule_in_words(rule, 0) == ["no channel rotates"]
+
+
+def test_a_pair_that_stands_still_in_one_of_two_is_told_in_json():
+    """The relative difference of theta is infinite there, which JSON lacks: null."""
+    rules = rr.PowerLaw(), rr.Proportional(rr.PowerLaw(), fraction=0.5)
+    one, other = (
+        Described("x", {"every layer": rr.RopeSpec(8, layout="half", frequencies=rule)}, None, ())
+        for rule in rules
+    )
+    found = as_json(one, differences(one, other, None))
+    json.dumps(found, allow_nan=False)
+    (compared,) = found["differences"]
+    assert compared["difference"]["theta"] == [None, 2]
+    # Neither says how long its texts are.
+    assert compared["difference"]["position"] == 4095
+
+
+@pytest.mark.filterwarnings("error")
+def test_angles_beyond_float64_are_infinite():
+    """Without a warning: 1e300 positions of 1e10 radians."""
+    one, other = (
+        rr.RopeSpec(2, layout="half", frequencies=rr.Given([theta])) for theta in (1e10, 1.0)
+    )
+    assert compare(one, other, 1e300).angle == (math.inf, 0)
 
 
 def test_of_different_widths_the_fields_are_compared():

@@ -1,6 +1,6 @@
 """The truth that rope_ref is held against: Arb's balls, whose radius is a proof.
 
-Nothing here calls rope_ref. The helpers come as a fixture because tests are
+Nothing here imports rope_ref. The helpers come as a fixture because tests are
 collected with ``--import-mode=importlib`` and so cannot import each other.
 """
 
@@ -104,6 +104,16 @@ def printed() -> Callable[[str], object]:
         return pytest.approx(float(text), rel=0, abs=float(Decimal(5).scaleb(unit - 1)))
 
     return number
+
+
+@pytest.fixture(scope="session")
+def phases() -> Callable[..., list[float]]:
+    """A_i, position times theta, of each pair of a RoPE, from one number on each position axis."""
+
+    def of(rope: object, *position: float) -> list[float]:
+        return [position[axis] * w for axis, w in zip(rope.pair_axes, rope.theta(), strict=True)]
+
+    return of
 
 
 @pytest.fixture(autouse=True)

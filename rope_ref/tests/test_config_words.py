@@ -1,8 +1,10 @@
 """Keys of configs that switch RoPE, name layers without it, or say a thing twice."""
 
 import json
+from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import rope_ref as rr
@@ -138,6 +140,21 @@ NOTED = {
     "an empty part": (model("gemma3_text", rope_parameters={}), "rope_theta is missing"),
     "no base key": (model("roformer"), "the base is 10000.0; no key of this model type says it"),
     "the type of layers": (model("gemma3_text"), f"{SLIDING}: rope_local_base_freq is missing"),
+    "logn": (model("llama", use_logn_attn=True), "'use_logn_attn' is about a temperature"),
+    "no logn": (model("llama", use_logn_attn=False), "'use_logn_attn' is false"),
+    "tuning": (model("llama4_text", attn_temperature_tuning=4),
+               "'attn_temperature_tuning' is about a temperature"),
+    "floor": (model("llama4_text", floor_scale=8192), "'floor_scale' is about a temperature"),
+    "scale": (model("llama4_text", attn_scale=0.1), "'attn_scale' is about a temperature"),
+    "beta": (model("llama", llama_4_scaling_beta=0.1), "is about a temperature"),
+    "Grok": (model("llama", attn_temperature_len=1024), "is about a temperature"),
+    "a temperature above": ({"attn_temperature_tuning": True, "text_config": model("llama")},
+                            "is about a temperature"),
+    "a temperature inside": (model("llama", attention={"use_logn_attn": True}),
+                             "attention is about temperatures"),
+    "a length above": ({"original_max_position_embeddings": 512, "text_config": model(
+        "llama", original_max_position_embeddings=512)}, "the one in text_config"),
+    "no ALiBi": (model("llama", use_alibi=False, alibi_bias_max=8), "rope_theta is missing"),
     "every fourth": (model("smollm3"), "every fourth layer does not rotate"),
 }  # fmt: skip
 
@@ -154,8 +171,54 @@ def test_every_fourth_layer_is_said_only_where_the_config_does_not():
     assert "every fourth" not in notes_of(model("smollm3", no_rope_layers=[1, 0]))
 
 
+@pytest.mark.parametrize("part", ["rope_scaling", "rope_parameters"])
+@pytest.mark.parametrize("name", ["gptj", "codegen", "roformer", "esm", "baichuan", "qwen"])
+def test_a_scaling_that_the_code_does_not_read_is_refused(name, part):
+    """By name; an empty one changes nothing."""
+    config = model(name, hidden_size=4096, num_attention_heads=32, kv_channels=128,
+                   position_embedding_type="rotary")  # fmt: skip
+    assert only({**config, part: {}}) == only(config)
+    for scaling in ({"rope_type": "linear", "factor": 4}, {"rope_theta": 5e5}):
+        with pytest.raises(errors.UnknownConfigKeyError, match=part):
+            only({**config, part: scaling})
+
+
+@pytest.mark.parametrize("name", ["recurrent_gemma", "ernie4_5_vl_moe_text"])
+def test_a_scaling_that_the_code_refuses_is_refused(name):
+    """Only a plain part is good, for its base."""
+    assert float(only(model(name, rope_parameters={"rope_theta": 7e5})).frequencies.base) == 7e5
+    with pytest.raises(errors.ConfigValueError, match="'linear' does not go with model type"):
+        only(model(name, rope_parameters={"rope_type": "linear", "factor": 4}))
+
+
+def test_the_depth_decoder_of_csm_is_read_by_itself():
+    """Its base is 500000 too."""
+    assert only(model("csm")) == only(model("csm_depth_decoder_model")) == plain(5e5)
+
+
+def test_parts_that_cannot_be_compared_are_refused():
+    """Two arrays under one key have no single answer to whether they are equal."""
+    long = {"type": "longrope", "short_factor": np.ones(64), "long_factor": np.ones(64)}
+    again = {**long, "short_factor": np.ones(64)}
+    with pytest.raises(errors.ConfigValueError, match="cannot be compared"):
+        only(model("llama", rope_scaling=long, rope_parameters=again))
+
+
+def test_numbers_may_be_decimals():
+    """A length, and a base as some readers of JSON have it."""
+    config = model("llama", rope_scaling={"type": "dynamic", "factor": 2})
+    assert only(config, length=Decimal(5000)) == only(config, length=5000)
+    assert only(model("llama", rope_theta=Decimal("5e5"))) == plain(5e5)
+
+
 UNKNOWN, VALUE = errors.UnknownConfigKeyError, errors.ConfigValueError
 REFUSED = {
+    "ALiBi": (model("llama", use_alibi=True), VALUE, "'use_alibi' is true"),
+    "ALiBi above": ({"use_alibi": True, "text_config": model("llama")}, VALUE, "'use_alibi'"),
+    "ALiBi inside": (model("llama", attention={"alibi": True}), UNKNOWN, "'attention'"),
+    "ALiBi of a number": (model("llama", use_alibi=1), errors.ConfigTypeError, "'use_alibi'"),
+    "a length above": ({"original_max_position_embeddings": 512, "text_config": model("llama")},
+                       VALUE, "'original_max_position_embeddings' stands beside a text_config"),
     "no RoPE": (model("gptj", rotary=False), VALUE, "'rotary' is false"),
     "a switch that is none": (model("llama", use_rope="yes"), UNKNOWN, "'use_rope'"),
     "false of a layout": (model("cohere", rope_interleaved=False), UNKNOWN, "rope_interleaved"),

@@ -1,5 +1,6 @@
 """Bad input: one exception type per way to be wrong, and a message that helps."""
 
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +17,14 @@ TABLE = np.ones((3, 2))
 
 def spec(head_dim=8, **options):
     return rr.RopeSpec(head_dim, **{"layout": "half", **options})
+
+
+def amplified(amplitude, factor):
+    """A rule with an amplitude, over another with one."""
+    return rr.LongRoPE(
+        rr.Given([1.0], amplitude=amplitude), short_factors=[1], long_factors=[1],
+        original_length=10, factor=2, attention_factor=factor,
+    )  # fmt: skip
 
 
 def apply(x=X, positions=(0, 1, 2), axes="btd", spec=SPEC):
@@ -62,8 +71,15 @@ SPECS = [
     *(
         refused(lambda d=d: spec(direction=d), errors.LayoutError, ValueError,
                 f"direction={d!r}", "counter-clockwise")
-        for d in (0, 2, -1.5, None, "left")
+        for d in (0, 2, -1.5, None, "left", np.array([1, 1]))
     ),
+    refused(lambda: spec(layout=np.array(["half", "x"])), errors.LayoutError, ValueError,
+            "layout=array(['half'"),
+    refused(lambda: spec(np.array([8])), errors.SpecError, TypeError, "head_dim", "array([8])"),
+    refused(lambda: spec(-(10**5000)), errors.HeadDimError, ValueError, "an integer of 16610 bits"),
+    refused(lambda: spec(rotary_dim=10**5000), errors.RotaryDimRangeError, ValueError,
+            "rotary_dim=an integer of 16610 bits", "= 8"),
+    refused(lambda: spec(rotary_dim=1 + 10**5000), errors.OddRotaryDimError, ValueError, "bits"),
     refused(lambda: spec(frequencies=10000.0), errors.SpecError, TypeError,
             "frequencies", "PowerLaw(10000)", "got 10000.0"),
     refused(lambda: spec(frequencies=rr.PowerLaw), errors.SpecError, TypeError, "frequencies"),
@@ -75,9 +91,20 @@ SPECS = [
             "pair_axes"),
     refused(lambda: spec(pair_axes=(0, 0, 1.0, 0)), errors.SpecError, TypeError, "pair_axes[2]"),
     refused(lambda: spec(pair_axes="0011"), errors.SpecError, TypeError, "pair_axes[0]"),
+    refused(lambda: spec(pair_axes=np.array(2)), errors.SpecError, TypeError, "array(2)"),
     refused(lambda: spec(pair_axes=2), errors.SpecError, TypeError, "pair_axes", "sequence"),
     refused(lambda: spec(frequencies=rr.Given([1.0])), errors.FrequencyCountError, ValueError,
             "rotary_dim=8", "1 given", "4 pairs", "rotary_dim=2"),
+    *(
+        refused(lambda f=f: spec(2, frequencies=f), errors.FrequencyValueError, ValueError,
+                "RopeSpec(2, layout='half'", f"the amplitude is {why} float64", "nearer to 1")
+        for f, why in (
+            (amplified(1e308, 1e10), "beyond the largest"),
+            (amplified(1e-308, 1e-30), "not 0, but below the smallest"),
+            (rr.YaRN(rr.PowerLaw(), factor=4, original_length=1000, coefficient=1e308,
+                     mscale=1e308, mscale_all_dim=0, amplitude_rule="given"), "beyond the largest"),
+        )
+    ),
     refused(lambda: spec(frequencies=rr.Given(turns=[1, 2, 3, 4, 5])),
             errors.FrequencyCountError, ValueError, "5 given", "rotary_dim=10"),
 ]  # fmt: skip
@@ -87,12 +114,18 @@ FREQUENCIES = [
         refused(lambda b=b: rr.PowerLaw(b), errors.FrequencyValueError, ValueError,
                 f"PowerLaw(base={b!r})", "base must be", why)
         for b, why in (
-            (0, "positive"), (-1, "positive"), (-0.0, "positive"),
+            (0, "positive"), (-1, "positive"), (-0.0, "positive"), (Decimal("1e401"), "1e400"),
+            (Decimal("1e-99999999"), "1e-400"), (Decimal("-1e99999999"), "1e400"),
             (float("nan"), "finite"), (float("inf"), "finite"), ("10000", "finite real number"),
             (True, "finite real number"), (None, "finite real number"), (1j, "real number"),
             (10**400, "finite"), (np.bool_(True), "real number"), ([1.0], "real number"),
         )
     ),
+    refused(lambda: rr.PowerLaw(-(10**5000)), errors.FrequencyValueError, ValueError,
+            "PowerLaw(base=an integer of 16610 bits): base must be"),
+    refused(lambda: rr.Given(np.array(1.0)), errors.FrequencyValueError, ValueError, "sequence"),
+    refused(lambda: rr.Given([1.0], amplitude=10**5000), errors.FrequencyValueError, ValueError,
+            "amplitude=an integer of 16610 bits"),
     refused(lambda: rr.Given(), errors.FrequencyValueError, ValueError,
             "Given(", "exactly one", "values", "turns"),
     refused(lambda: rr.Given([1.0], turns=[1]), errors.FrequencyValueError, ValueError,
@@ -128,7 +161,7 @@ POSITIONS = [
             (2**53, 2**53), (-(2**53), -(2**53)), ([0, 2**53], 2**53), (2.0**53, 2.0**53),
             (np.uint64(2**64 - 1), 2**64 - 1), (2**63, 2**63), (10**100, 10**100),
             ([5, -(10**99)], -(10**99)), (np.float32(2.0**60), 2.0**60),
-            (np.int64(-(2**63)), -(2**63)),
+            (np.int64(-(2**63)), -(2**63)), ([10**5000], "an integer of 16610 bits"),
         )
     ),
     *(
@@ -146,6 +179,12 @@ POSITIONS = [
             (np.zeros(1, [("p", "i4")]), "'p'"),
         )
     ),
+    refused(lambda: rr.cos_sin([[1], [1, 2]], SPEC), errors.PositionDtypeError, TypeError,
+            "cos_sin(positions", "in rows of one length", "inhomogeneous"),
+    refused(lambda: rr.rotation_matrix([[1], [1, 2]], SPEC), errors.PositionDtypeError, TypeError,
+            "rotation_matrix(position", "in rows of one length"),
+    refused(lambda: apply(positions=[[1], [1, 2]]), errors.PositionDtypeError, TypeError,
+            "apply_rope(x", "in rows of one length"),
     refused(lambda: rr.cos_sin([0, 1, 2], TWO_AXES), errors.PositionShapeError, ValueError,
             "cos_sin(positions", "pair_axes", "leading axis of 2", "(3,)"),
     refused(lambda: rr.cos_sin(0, TWO_AXES), errors.PositionShapeError, ValueError,
@@ -167,7 +206,7 @@ POSITIONS = [
     refused(lambda: apply(spec=TWO_AXES), errors.PositionShapeError, ValueError,
             "positions of shape (3,)", "(2, 3) or (2, 2, 3)"),
     refused(lambda: apply(positions=[0, 1, np.nan]), errors.NonFinitePositionError, ValueError,
-            "positions must be finite", "nan"),
+            "apply_rope(x", "positions must be finite", "nan"),
 ]  # fmt: skip
 
 ARRAYS = [
@@ -196,6 +235,38 @@ ARRAYS = [
         for f in (rr.apply_rope, rr.apply_rope_complex, rr.apply_rope_parts, rr.invert_rope,
                   rr.transpose_rope)
     ),
+    refused(lambda: apply([[1], [1, 2]], axes="td"), errors.DtypeError, TypeError,
+            "apply_rope(x", "x must be", "in rows of one length"),
+    *(
+        refused(lambda f=f: f(X, [0, 1, 2], "S", axes="btd"), errors.SpecError, TypeError,
+                f"{f.__name__}(x", "the spec must be a RopeSpec", "got 'S'")
+        for f in (rr.apply_rope, rr.apply_rope_complex, rr.apply_rope_parts, rr.invert_rope,
+                  rr.transpose_rope)
+    ),
+    *(
+        refused(call, errors.SpecError, TypeError, name, "the spec must be a RopeSpec", "got None")
+        for name, call in (
+            ("cos_sin(", lambda: rr.cos_sin([0], None)),
+            ("rotation_matrix(", lambda: rr.rotation_matrix(0, None)),
+            ("pair_channels(", lambda: rr.pair_channels(None)),
+            ("channel_order(", lambda: rr.channel_order(None, "half")),
+            ("crossed_ropes(", lambda: rr.crossed_ropes(None)),
+            ("relative_logit(", lambda: rr.relative_logit([1.0], [1.0], 0, None)),
+            ("apply_channel_ropes(", lambda: rr.apply_channel_ropes(X, 0, SPEC, None, axes="btd")),
+        )
+    ),
+    refused(lambda: rr.apply_channel_ropes(X, [[1], [1, 2]], SPEC, SPEC, axes="btd"),
+            errors.PositionDtypeError, TypeError, "apply_channel_ropes(x", "in rows of one length"),
+    refused(lambda: rr.apply_channel_tables([[1], [1, 2]], TABLE, TABLE, layout="half", axes="td"),
+            errors.DtypeError, TypeError, "apply_channel_tables(x", "in rows of one length"),
+    refused(lambda: rr.pair_determinants(TABLE, TABLE, layout=np.array(["half", "x"])),
+            errors.LayoutError, ValueError, "pair_determinants(", "layout=array("),
+    refused(lambda: apply_table(cos=[[1], [1, 2]]), errors.DtypeError, TypeError,
+            "cos must be", "in rows of one length"),
+    refused(lambda: apply_table(layout=np.array(["half", "x"])), errors.LayoutError, ValueError,
+            "layout=array("),
+    refused(lambda: apply_table(rotary_start=0.5), errors.SpecError, TypeError,
+            "apply_cos_sin(x", "rotary_start must be an integer", "0.5"),
     refused(lambda: apply_table(cos=np.ones((3, 4)), sin=np.ones((3, 4))),
             errors.RotaryDimRangeError, ValueError, "apply_cos_sin(x", "4 pairs", "x has 4",
             "one entry per pair", "not one per channel"),
@@ -247,6 +318,8 @@ ATTENTION = [
             ValueError, "k must be one vector", "(1, 4)"),
     refused(lambda: rr.relative_logit(np.ones(4), np.ones(4), [1, 2], SPEC),
             errors.PositionShapeError, ValueError, "single position"),
+    refused(lambda: rr.relative_logit(np.ones(4), np.ones(4), [[1], [1, 2]], SPEC),
+            errors.PositionDtypeError, TypeError, "relative_logit(q", "distance must be"),
 ]  # fmt: skip
 
 

@@ -128,7 +128,7 @@ def test_rope_freqs_divide_the_frequencies():
     plain = rr.RopeSpec(128, layout="interleaved").theta()
     # Two roundings on either side: each theta, and the quotient.
     np.testing.assert_allclose(spec.theta(), plain / divisors, rtol=3 * 2**-53)
-    assert spec.frequencies.amplitude == 1
+    assert spec.frequencies == rr.Divided(rr.PowerLaw(1e4), factors=divisors)
     longer = metadata(tensors={"rope_freqs.weight": np.float32(divisors)})
     assert spec_of(longer).theta()[20] == spec.theta()[20]
     both = scaled("linear", factor=2.0) | {"rope_freqs.weight": divisors}
@@ -200,6 +200,37 @@ def test_gemma_slides_where_there_is_a_window():
     assert rule_of(third, layer_type=FULL) == rr.PowerLaw(1e6)
 
 
+def test_laguna_slides_where_there_is_a_window():
+    """Sliding layers are plain, of a width of their own, and of the full base unless one is given.
+
+    Without a window there are none.
+    """
+    keys = {"rope__freq_base": 5e5, "rope__dimension_count": 64, "rope__scaling__factor": 4.0,
+            "rope__dimension_count_swa": 128}  # fmt: skip
+    sliding = rr.RopeSpec(128, layout="half", frequencies=rr.PowerLaw(5e5))
+    full = rr.RopeSpec(
+        128, layout="half", rotary_dim=64, frequencies=rr.Linear(rr.PowerLaw(5e5), factor=4)
+    )
+    both = metadata("laguna", attention__sliding_window=512, **keys)
+    assert read_gguf(both).specs == {FULL: full, SLIDING: sliding}
+    for window in (..., 0):
+        given = metadata("laguna", attention__sliding_window=window, **keys)
+        assert read_gguf(given).specs == {"every layer": full}
+
+
+def test_step_35_rotates_half_of_the_channels_in_full_layers():
+    """The divisors are for those layers, in a tensor that is long enough for the others."""
+    divisors = [1.0] * 16 + [8.0] * 16 + [1.0] * 32
+    given = metadata("step35", {"rope_freqs.weight": divisors}, rope__freq_base=5e6,
+                     attention__sliding_window=512)  # fmt: skip
+    divided = rr.Divided(rr.PowerLaw(5e6), factors=divisors[:32])
+    full = rr.RopeSpec(128, layout="half", rotary_dim=64, frequencies=divided)
+    sliding = rr.RopeSpec(128, layout="half")
+    for more in ({}, {"rope.freq_base_swa": 1e4, "rope.dimension_count": 128}):
+        named = {f"step35.{key}": value for key, value in more.items()}
+        assert read_gguf(given | named).specs == {FULL: full, SLIDING: sliding}
+
+
 def test_gemma_4_has_divisors_and_wide_heads_in_full_layers():
     """Heads of 512 channels with divisors there; 256 without elsewhere."""
     divisors = [1.0] * 64 + [1e30] * 192
@@ -235,6 +266,7 @@ def test_olmo_3_scales_its_full_layers():
         ("exaone4", "'full_attention' do not rotate"),
         ("smollm3", "every fourth layer"),
         ("llama4", "every fourth layer"),
+        ("afmoe", "every fourth layer"),
     ],
 )
 def test_layers_that_do_not_rotate_are_in_the_notes(architecture, words):
@@ -243,6 +275,41 @@ def test_layers_that_do_not_rotate_are_in_the_notes(architecture, words):
     assert any(words in note for note in rope.notes)
     assert rope.pick(None, "here").rotary_dim == 128
     assert FULL not in rope.specs or rope.specs[FULL].rotary_dim == 0
+
+
+def test_all_layers_of_llama_4_rotate_with_a_window_of_0():
+    """A missing window is none of 0."""
+    notes = [
+        read_gguf(metadata("llama4", attention__sliding_window=window)).notes
+        for window in (0, ..., 8192)
+    ]
+    assert ["every fourth layer does not rotate" in each for each in notes] == [False, True, True]
+
+
+@pytest.mark.parametrize("architecture", ["granite", "granitemoe", "granitehybrid"])
+def test_granite_has_a_switch_for_rope(architecture):
+    """rope.scaling.finetuned: false turns it off; true and missing leave it on, without a note."""
+    off = read_gguf(metadata(architecture, rope__scaling__finetuned=False))
+    assert off.specs == {"every layer": rr.RopeSpec(128, layout="interleaved", rotary_dim=0)}
+    assert off.notes == ("rope.scaling.finetuned is false, so no layer rotates",)
+    for value in (True, ...):
+        on = read_gguf(metadata(architecture, rope__scaling__finetuned=value))
+        assert on.specs == {"every layer": rr.RopeSpec(128, layout="interleaved")}
+        assert on.notes == ()
+
+
+def test_baichuan_has_rope_in_its_small_model():
+    """Of 32 blocks; that of 40 has ALiBi."""
+    assert spec_of(metadata("baichuan", block_count=32)) == rr.RopeSpec(128, layout="interleaved")
+
+
+def test_of_two_factors_the_old_one_is_of_no_effect():
+    """rope.scale_linear is read where rope.scaling.factor is missing; a note says that it was."""
+    given = metadata(rope__scaling__factor=4.0, rope__scale_linear=8.0)
+    assert rule_of(given) == rr.Linear(rr.PowerLaw(1e4), factor=4)
+    assert read_gguf(given).notes == (
+        "rope.scale_linear is of no effect beside rope.scaling.factor",
+    )
 
 
 def test_an_amplitude_beside_yarn_multiplies_its_own():
@@ -263,7 +330,7 @@ def test_the_number_of_heads_may_be_a_list():
 
 def test_other_keys_are_nothing_to_rope():
     """The vocabulary and what else stands there is not looked at; finetuned is in a note."""
-    given = metadata(rope__scaling__finetuned=True, block_count=32)
+    given = metadata(rope__scaling__finetuned=False, block_count=32)
     given |= {"tokenizer.ggml.tokens": ["a"], "general.name": "x"}
     assert spec_of(given) == rr.RopeSpec(128, layout="interleaved")
     assert any("finetuned" in note for note in read_gguf(given).notes)
@@ -275,6 +342,13 @@ REFUSED = {
     "a key that is a number": ({3: 4}, errors.ConfigTypeError, "got 3"),
     "no architecture": ({}, errors.MissingConfigKeyError, "'general.architecture'"),
     "an unknown architecture": (metadata("nobody"), errors.UnknownModelTypeError, "'nobody'"),
+    "learned positions": (metadata("bert"), errors.UnknownModelTypeError, "'bert'"),
+    "more of them": (metadata("starcoder"), errors.UnknownModelTypeError, "'starcoder'"),
+    "ALiBi": (metadata("baichuan", block_count=40), errors.ConfigValueError, "ALiBi", "is 40"),
+    "ALiBi or not": (metadata("baichuan"), errors.MissingConfigKeyError, "block_count"),
+    "neither Baichuan": (metadata("baichuan", block_count=33), errors.ConfigValueError, "is 33"),
+    "a switch of 1": (metadata("granite", rope__scaling__finetuned=1), errors.ConfigTypeError,
+                      "finetuned", "true or false"),
     "no width": (metadata(attention__key_length=...), errors.MissingConfigKeyError,
                  "'llama.attention.key_length'"),
     "a width below 1": (metadata(attention__key_length=0), errors.ConfigValueError,
@@ -300,6 +374,8 @@ REFUSED = {
     "one tensor of two": (metadata(tensors=LONG), errors.ConfigValueError, "together"),
     "factors of the wrong number": (metadata(tensors={"rope_freqs.weight": [1.0] * 3}),
                                     errors.ConfigValueError, "64", "3"),
+    "no divisor at all": (metadata(tensors={"rope_freqs.weight": []}, rope__dimension_count=1),
+                          errors.ConfigValueError, "rotary_dim=1 is odd"),
     "a divisor of 0": (metadata(tensors={"rope_freqs.weight": [0.0] * 64}),
                        errors.ConfigValueError, "above 0"),
     "yarn with divisors": (scaled("yarn", factor=2.0) | {"rope_freqs.weight": [1.0] * 64},

@@ -1,5 +1,6 @@
 """Positions of patches, and of text around them: what public models count, in numbers."""
 
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -259,6 +260,16 @@ def decode(cached=5, tokens=1, delta=0):
         (lambda: rr.grid_positions(1, 2.0, 2), errors.CountTypeError, ["rows", "2.0"]),
         (lambda: rr.grid_positions(1, 2, True), errors.CountTypeError, ["columns", "True"]),
         (lambda: rr.grid_positions(1, 2, 2, merge=0), errors.CountError, ["merge", "at least 1"]),
+        (lambda: rr.grid_positions(np.array([1]), 3, 2), errors.CountTypeError,
+         ["grid_positions(array([1]), 3, 2", "frames"]),
+        (lambda: rr.grid_positions(1, 10**30, 2), errors.CountError, ["rows", "below 2**53"]),
+        *(
+            (lambda d=d: rr.grid_positions(1, 2, 2, interval=Decimal(d)), errors.CoordinateError,
+             ["interval", "1e400", d.upper()])
+            for d in ("1e-99999999", "1e+99999999")
+        ),
+        (lambda: rr.grid_positions(1, 2, 2, interval=-(10**5000)), errors.CoordinateError,
+         ["interval=an integer of 16610 bits"]),
         (lambda: rr.grid_positions(1, 4, 6, merge=4), errors.GridError,
          ["columns=6", "multiple of merge=4", "4 x 4 patches"]),
         (lambda: rr.grid_positions(1, 2, 2, interval=0), errors.CoordinateError,
@@ -275,11 +286,14 @@ def decode(cached=5, tokens=1, delta=0):
         (lambda: text(-1), errors.CountError, ["TextSegment(-1)", "tokens"]),
         (lambda: text(2.0), errors.CountTypeError, ["TextSegment(2.0)"]),
         (lambda: rr.coordinate_grid(), errors.CoordinateError, ["each axis"]),
+        (lambda: rr.coordinate_grid([1], [[1], [1, 2]]), errors.CoordinateError,
+         ["axis 1", "rows of one length"]),
         (lambda: rr.coordinate_grid([1], 3), errors.CoordinateError, ["(N,)", "[(1,), ()]"]),
         (lambda: rr.coordinate_grid([1], [float("inf")]), errors.NonFinitePositionError,
          ["axis 1"]),
         (lambda: rr.centred_coordinates(0), errors.CountError,
          ["centred_coordinates(0)", "length"]),
+        (lambda: rr.centred_coordinates(10**30), errors.CountError, ["below 2**53"]),
         (lambda: rr.cropped_coordinates("a", 1, 2), errors.CoordinateError, ["start", "'a'"]),
         (lambda: rr.cropped_coordinates(0, None, 2), errors.CoordinateError, ["stop", "None"]),
         (lambda: rr.normalised_coordinates(4, span=0), errors.CoordinateError, ["span", "above 0"]),
@@ -290,13 +304,21 @@ def decode(cached=5, tokens=1, delta=0):
          ["segments[1]", "TextSegment(tokens)", "got 4"]),
         (lambda: rr.multimodal_positions([], next_position="max"), errors.NextPositionError,
          ["next_position='max'", "'maximum' or 'extent'"]),
+        (lambda: rr.multimodal_positions([], next_position=np.array(["maximum", "x"])),
+         errors.NextPositionError, ["next_position=array("]),
+        (lambda: rr.multimodal_positions([10**5000]), errors.SegmentError, ["of 16610 bits"]),
         (lambda: rr.multimodal_positions([rr.GridSegment(2, 1, 1, interval=2**52), text(1)] * 2),
          errors.PositionRangeError, ["multimodal_positions(", "2**53"]),
         (lambda: rr.decoding_delta([1, 2]), errors.PositionShapeError, ["(A, T)", "(2,)"]),
+        (lambda: rr.decoding_delta([[1], [1, 2]]), errors.PositionDtypeError,
+         ["decoding_delta(positions)", "rows of one length"]),
         (lambda: rr.decoding_delta([[0.5]]), errors.CountTypeError, ["positions", "float64"]),
         (lambda: decode(delta=0.5), errors.CountTypeError, ["delta", "float64"]),
         (lambda: decode([5, 6], delta=[1, 2, 3]), errors.PositionShapeError, ["(2,)", "(3,)"]),
-        (lambda: decode(-1), errors.CountError, ["cached", "-1"]),
+        (lambda: decode(-1), errors.CountError,
+         ["multimodal_decoding_positions(cached, 1, delta=0): cached", "-1"]),
+        (lambda: decode(delta=[[1], [1, 2]]), errors.PositionDtypeError, ["delta", "one length"]),
+        (lambda: decode(delta=np.inf), errors.NonFinitePositionError, ["delta must be finite"]),
         (lambda: decode(2**53 - 2, delta=5), errors.PositionRangeError, ["2**53"]),
     ],
 )  # fmt: skip

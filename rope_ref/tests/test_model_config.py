@@ -9,6 +9,7 @@ import json
 import os
 import random
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -146,12 +147,16 @@ EXPECTED = {
     "GLM-4.1V": plain(1e4, rotary_dim=64, pair_axes=[0] * 8 + [1] * 12 + [2] * 12, **PAIRS),
     "nanochat": plain(1e4, direction=-1),
     "Nomic-fixed-NTK": ruled(rr.FixedNTK(rr.PowerLaw(1000), factor=2), 64),
+    "Baichuan-7B": plain(1e4),
+    "Qwen-7B": plain(1e4),
+    "AFMoE": {FULL: rr.RopeSpec(128, rotary_dim=0, layout="half"), SLIDING: plain(1e4)},
+    "CSM-1B": plain(5e5, 64),
 }
 
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_real_models_are_read_as_they_are(name):
-    """Every field of the spec of every type of layers, for 53 public models."""
+    """Every field of the spec of every type of layers, for 57 public models."""
     expected = EXPECTED[name]
     if not isinstance(expected, dict):
         assert rr.RopeSpec.from_hf_config(CONFIGS[name]) == expected
@@ -278,6 +283,23 @@ def test_exaone_rotates_all_layers_where_none_is_sliding():
     assert rr.RopeSpec.from_hf_config({**config, "sliding_window": None}).rotary_dim == 128
 
 
+@pytest.mark.parametrize("name", ["cohere2", "flint"])
+def test_without_a_window_no_layer_of_these_rotates(name):
+    """Each layer asks for the window and not for its type, so null stops them all."""
+    config = {**llama(model_type=name), "layer_types": [FULL, SLIDING]}
+    assert rr.RopeSpec.from_hf_config({**config, "sliding_window": 512}).rotary_dim == 128
+    for layer_type in (None, FULL, SLIDING):
+        still = {**config, "sliding_window": None}
+        assert rr.RopeSpec.from_hf_config(still, layer_type=layer_type).rotary_dim == 0
+
+
+def test_afmoe_goes_by_the_type_of_the_layer():
+    """Whatever the window."""
+    for window in (..., None, 1024):
+        specs = read_hf_config(llama(model_type="afmoe", sliding_window=window)).specs
+        assert {kind: spec.rotary_dim for kind, spec in specs.items()} == {FULL: 0, SLIDING: 128}
+
+
 def test_phi_3_calls_longrope_yarn_too():
     """Both names side by side, as a converted config has them, are one type."""
     given = CONFIGS["Phi-3-mini-128k"]["rope_scaling"]
@@ -323,6 +345,48 @@ def test_the_length_chooses_among_frequencies():
     np.testing.assert_allclose(ratio, lists[0] / lists[1], rtol=4 * 2**-53)
 
 
+def qwen(length=None, **keys):
+    config = {**CONFIGS["Qwen-7B"], **keys}
+    return rr.RopeSpec.from_hf_config(config, length=length)
+
+
+def test_the_base_of_qwen_1_grows_with_the_prompt():
+    """In steps, from seq_length on; 10000 tokens have the base 30527.737."""
+    assert qwen(10000) == qwen(8192.5) == ruled(rr.NTK(rr.PowerLaw(1e4), alpha=3))
+    assert qwen(Decimal(16385)) == ruled(rr.NTK(rr.PowerLaw(1e4), alpha=7))
+    np.testing.assert_array_equal(qwen(8192).theta(), qwen().theta())
+    # theta_1 is the base to the power -1/64; the base is printed to twelve digits.
+    assert qwen(10000).theta()[1] ** -64 == pytest.approx(30527.7367488, rel=1e-11)
+
+
+def test_qwen_1_is_read_by_its_own_keys():
+    """A part of the head, another base and width; the switch off, or missing with a note."""
+    keys = {"kv_channels": 64, "rotary_pct": 0.5, "rotary_emb_base": 2e4}
+    assert qwen(**keys) == plain(2e4, 64, rotary_dim=32)
+    assert qwen(10000, use_dynamic_ntk=False) == qwen(10000, use_dynamic_ntk=None) == plain(1e4)
+    for switch in ("use_dynamic_ntk", "use_logn_attn"):
+        notes = read_hf_config({**CONFIGS["Qwen-7B"], switch: None}).notes
+        assert f"{switch} is missing and read as false; the published class has true" in notes
+
+
+@pytest.mark.parametrize("layout", [None, "half"])
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"hidden_size": 5120, "num_hidden_layers": None, "num_attention_heads": 40}, "ALiBi"),
+        ({"num_hidden_layers": 40}, "ALiBi"),
+        ({"hidden_size": 2048}, "got hidden_size 2048"),
+        ({"num_hidden_layers": 24}, "num_hidden_layers 24"),
+        ({"num_attention_heads": 16}, "num_attention_heads 16"),
+        ({"head_dim": 64}, "head_dim 64"),
+    ],
+)
+def test_a_baichuan_of_another_size_is_refused(layout, keys, words):
+    """No key tells the RoPE of 7B from the ALiBi of 13B."""
+    with pytest.raises(errors.ConfigValueError, match=words):
+        rr.RopeSpec.from_hf_config({**CONFIGS["Baichuan-7B"], **keys}, layout=layout)
+
+
 def test_axes_of_an_unknown_model_type_follow_its_keys():
     """mrope_section is contiguous, or taken in turns where mrope_interleaved says so."""
     sections = {"rope_type": "default", "mrope_section": [24, 20, 20]}
@@ -349,6 +413,14 @@ NOTES = [
     ("Phi-4-mini", "the factor is 32.0"),
     ("Command-R7B", "layers of type 'full_attention' do not rotate"),
     ("DeepSeek-V3", "softmax scale"),
+    ("Baichuan-7B", "the base is 10000.0; no key of this model type says it (the code published"),
+    ("Baichuan-7B", "models of this type with hidden_size 5120 have ALiBi"),
+    ("Qwen-7B", "queries at position p are multiplied by log_temperature(p, length=8192)"),
+    ("Qwen-7B", "NTK(alpha=qwen_alpha(length, 8192)); give length"),
+    ("Qwen-7B", "alpha follows the length of the prompt and is kept while decoding"),
+    ("AFMoE", "layers of type 'full_attention' do not rotate"),
+    ("CSM-1B", "depth_decoder_config is another part of the model; its RoPE is not read"),
+    ("CSM-1B", "codec_config is another part"),
 ]
 
 
@@ -480,6 +552,16 @@ REFUSED = {
     "a text_config in another": ({"model_type": "a", "text_config": {"text_config": {}}},
                                  errors.ConfigValueError, "another text_config"),
     "ALiBi": ({**CONFIGS["Falcon-7B"], "alibi": True}, errors.ConfigValueError, "alibi"),
+    "the length of Qwen-1": ({**CONFIGS["Qwen-7B"], "seq_length": None},
+                             errors.MissingConfigKeyError, "'seq_length'"),
+    "half a token": ({**CONFIGS["Qwen-7B"], "seq_length": 8192.5}, errors.ConfigValueError,
+                     "'seq_length'", "whole number"),
+    "a base Qwen-1 does not read": ({**CONFIGS["Qwen-7B"], "rope_theta": 2e4},
+                                    errors.ConfigValueError, "rope_theta 20000.0"),
+    "a base Baichuan does not read": ({**CONFIGS["Baichuan-7B"], "rope_theta": 1e4},
+                                      errors.UnknownConfigKeyError, "'rope_theta'"),
+    "no kind of positions": ({"model_type": "esm", "head_dim": 64}, errors.ConfigValueError,
+                             "position_embedding_type", "give 'rotary'"),
     "learned positions": ({"model_type": "esm", "head_dim": 64,
                            "position_embedding_type": "absolute"},
                           errors.ConfigValueError, "'absolute'"),
@@ -520,6 +602,7 @@ def test_layers_that_differ_need_a_name():
         ({"layout": "neox"}, errors.ConfigValueError),
         ({"length": 0}, errors.ConfigValueError),
         ({"length": "long"}, errors.ConfigTypeError),
+        ({"length": Decimal("sNaN")}, errors.ConfigValueError),
     ],
 )
 def test_arguments_are_checked_too(options, error):

@@ -160,6 +160,10 @@ def test_zigzag_gives_all_ranks_the_same_work():
 # What is refused
 
 
+def dual(positions=(1,), size=4, local=0):
+    return rr.dual_chunk_positions(positions, chunk_size=size, local_size=local)
+
+
 def spread(lengths=(8,), rank=0, ranks=2, order="zigzag"):
     return rr.context_parallel_tokens(lengths, rank=rank, ranks=ranks, order=order)
 
@@ -177,6 +181,25 @@ def spread(lengths=(8,), rank=0, ranks=2, order="zigzag"):
         (lambda: rr.packed_positions([2**53]), errors.CountError, ["2**53"]),
         (lambda: rr.packed_positions([3.0]), errors.CountTypeError, ["lengths", "float64"]),
         (lambda: rr.packed_positions([True]), errors.CountTypeError, ["bool"]),
+        (lambda: rr.packed_positions([2**52] * 4096), errors.CountError, ["1.845e+19", "2**44"]),
+        (lambda: rr.packed_positions([2**52] * 2048), errors.CountError, ["no array can hold"]),
+        (lambda: rr.packed_positions([2**44, 1]), errors.CountError, ["at most 2**44"]),
+        (lambda: rr.packed_positions([[1], [1, 2]]), errors.CountTypeError,
+         ["packed_positions(lengths)", "rows of one length"]),
+        (lambda: rr.padded_positions([[1], [1, 0]]), errors.MaskError,
+         ["padded_positions(mask)", "rows of one length"]),
+        (lambda: rr.decoding_positions([], 10**30), errors.CountError, ["tokens", "below 2**53"]),
+        (lambda: rr.decoding_positions([], -(10**5000)), errors.CountError, ["of 16610 bits"]),
+        (lambda: dual(size=2**63 - 1), errors.CountError, ["chunk_size", "below 2**53"]),
+        (lambda: dual(local=10**30), errors.CountError, ["local_size", "below 2**53"]),
+        (lambda: dual([[1], [1, 2]]), errors.CountTypeError, ["positions", "rows of one length"]),
+        (lambda: spread([2**52] * 4096), errors.CountError, ["2**44"]),
+        (lambda: spread(ranks=10**30), errors.CountError, ["ranks", "below 2**53"]),
+        (lambda: spread(rank=np.array([0])), errors.CountTypeError, ["rank", "array([0])"]),
+        (lambda: spread(order=np.array(["zigzag", "x"])), errors.OrderError, ["order=array("]),
+        (lambda: spread(order=["zigzag"]), errors.OrderError, ["order=['zigzag']"]),
+        (lambda: rr.context_parallel_positions([3], rank=0, ranks=2, order="zigzag"),
+         errors.ChunkError, ["context_parallel_positions(lengths, rank=0"]),
         (lambda: rr.decoding_positions([-1], 2), errors.CountError, ["cached", "-1"]),
         (lambda: rr.decoding_positions([[1]], 2), errors.CountError, ["one number or", "(1, 1)"]),
         (lambda: rr.decoding_positions("3", 2), errors.CountTypeError, ["cached"]),

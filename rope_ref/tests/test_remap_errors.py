@@ -35,6 +35,7 @@ GOOD = {
         "short_mscale": 1.5,
         "long_mscale": 1.5,
     },
+    rr.Divided: {"factors": (1, 2)},
     rr.Llama3: {
         "factor": 8,
         "low_freq_factor": 1,
@@ -65,7 +66,7 @@ NO_NUMBERS = [
     {},
 ]
 NOT_POSITIVE = [0, -0.0, -1, Fraction(-1, 3), np.float32(-2)]
-SEQUENCES = ("betas", "gammas", "short_factors", "long_factors")
+SEQUENCES = ("betas", "gammas", "short_factors", "long_factors", "factors")
 NUMBERS = [
     (kind, name)
     for kind, good in GOOD.items()
@@ -153,7 +154,8 @@ def test_parameters_are_named(kind):
         kind(PAPER, *GOOD[kind].values())
     with pytest.raises(TypeError, match="scale"):
         kind(PAPER, **GOOD[kind], scale=2)
-    needed = "alpha" if kind is rr.NTK else "fraction" if kind is rr.Proportional else "factor"
+    others = {rr.NTK: "alpha", rr.Proportional: "fraction", rr.Divided: "factors"}
+    needed = others.get(kind, "factor")
     with pytest.raises(TypeError, match=needed):
         kind(PAPER, **{name: value for name, value in GOOD[kind].items() if name != needed})
 
@@ -172,7 +174,9 @@ def test_what_changes_the_base_needs_a_power_law(kind):
         )
 
 
-@pytest.mark.parametrize("kind", [rr.Linear, rr.LongRoPE, rr.Llama3, rr.Proportional], ids=str)
+@pytest.mark.parametrize(
+    "kind", [rr.Linear, rr.LongRoPE, rr.Divided, rr.Llama3, rr.Proportional], ids=str
+)
 def test_what_keeps_the_base_takes_any_rule(kind):
     """Given frequencies and remapped ones can be divided like any other."""
     for rule in (OTHER, rr.Linear(PAPER, factor=2), rr.NTK(PAPER, alpha=2)):
@@ -242,6 +246,15 @@ def test_longrope_needs_a_factor_for_each_pair(name):
         )
 
 
+def test_divided_needs_a_factor_for_each_pair():
+    """R/2 of them, all positive."""
+    rule = rr.Divided(PAPER, factors=(1, 2, 3))
+    for call in (lambda: rule.theta(4), lambda: rule.rational_turns(4)):
+        refuse(call, "rotary_dim=4 with Divided: 3 factors", error=errors.FrequencyCountError)
+    for value, words in ((2.0, "factors must be a sequence"), ((1, 0), "factors[1] must be")):
+        refuse(lambda value=value: rr.Divided(PAPER, factors=value), "Divided(", words)
+
+
 def test_longrope_divides_by_the_logarithm_of_the_length():
     """A length of 1 leaves no amplitude, unless it is given or the factor asks for none."""
     options = {"short_factors": (1,), "long_factors": (1,)}
@@ -250,8 +263,17 @@ def test_longrope_divides_by_the_logarithm_of_the_length():
         "original_length must be above 1",
         "attention_factor",
     )
+    refuse(
+        lambda: rr.LongRoPE(PAPER, **options, original_length=1, factor=2, short_mscale=3),
+        "original_length must be above 1",
+    )
+    near = 1 + Fraction(1, 10**200)  # its logarithm is 0 to a hundred digits
+    refuse(lambda: rr.LongRoPE(PAPER, **options, original_length=near, factor=2), "above 1")
     given = rr.LongRoPE(PAPER, **options, original_length=1, factor=2, attention_factor=3)
     assert given.amplitude == 3
+    both = {"short_mscale": 3, "long_mscale": 4}
+    given = rr.LongRoPE(PAPER, **options, original_length=1, factor=2, **both)
+    assert (given.amplitude, given.at(2).amplitude) == (3, 4)
     assert rr.LongRoPE(PAPER, **options, original_length=1, factor=1).amplitude == 1
 
 
@@ -311,7 +333,7 @@ def test_a_word_that_is_not_known(kind, name, known):
     """The message lists the words there are; in place of a truth value no word will do."""
     for word in known:
         assert getattr(kind(PAPER, **GOOD[kind], **{name: word}), name) == word
-    for word in ("Slow", "false", "", None, 2, [known[0]]):
+    for word in ("Slow", "false", "", None, 2, [known[0]], np.array(known), np.array(known[:1])):
         refuse(
             lambda word=word: kind(PAPER, **GOOD[kind], **{name: word}),
             f"{kind.__name__}(",
@@ -354,12 +376,6 @@ def test_another_length_is_checked_too(rule):
     for value in (0, -1, True, "4096", float("nan")):
         refuse(lambda value=value: made.at(value), "length must be", repr(value))
     assert made.at(None).length is None
-
-
-def test_qwen_alpha_takes_numbers_of_tokens():
-    """Both lengths are integers of at least 1."""
-    for lengths in ((0, 8192), (8192, 0), (-1, 1), ("8193", 8192), (8193, 8192.0)):
-        refuse(lambda lengths=lengths: rr.qwen_alpha(*lengths), "qwen_alpha(", "at least 1")
 
 
 def test_a_frequency_that_float64_does_not_hold_is_refused():

@@ -78,6 +78,7 @@ def rules(rule, rotary_dim):
                     )
     long = over_lists(rule, rotary_dim)
     yield from (long.at(n) for n in (None, 4096, 4097))
+    yield rr.Divided(rule, factors=factors(rotary_dim // 2, 1e30))
     for factor, low, high, length in (
         (8, 1, 4, 8192),
         (32, 1, 4, 8192),
@@ -182,6 +183,10 @@ def longrope(rule, rotary_dim, plain):
     return (w / exact(e) for w, e in zip(plain, factors, strict=True))
 
 
+def divided(rule, rotary_dim, plain):
+    return (w / exact(e) for w, e in zip(plain, rule.factors, strict=True))
+
+
 def llama3(rule, rotary_dim, plain):
     low, high = exact(rule.low_freq_factor), exact(rule.high_freq_factor)
     for w in plain:
@@ -204,6 +209,7 @@ TRUTHS = {
     rr.NTKByParts: ntk_by_parts,
     rr.YaRN: yarn,
     rr.LongRoPE: longrope,
+    rr.Divided: divided,
     rr.Llama3: llama3,
     rr.Proportional: proportional,
 }
@@ -238,6 +244,7 @@ REAL = [
     (rr.FixedNTK(PAPER, factor=8, mixing=0.625), 48),
     (rr.NTKByParts(PAPER, factor=4), 96),
     (over_lists(PAPER, 96, length=10**5), 96),
+    (rr.Divided(LLAMA, factors=factors(32, 8.0)), 64),
     (rr.Proportional(rr.PowerLaw(1e6), fraction=0.25), 256),
     (rr.Linear(PAPER, factor=Fraction(1, 3)), 16),
 ]

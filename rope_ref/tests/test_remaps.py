@@ -234,6 +234,18 @@ def test_longrope_changes_lists_after_the_original_length():
     assert rule.at(5000).at(4096) == rule.at(4096)
 
 
+def test_divided_is_llama3_as_gguf_keeps_it():
+    """Each pair by a divisor of its own: those of the rule, taken exactly, give its frequencies."""
+    rule = llama3(8)
+    turns = [8192 * w / (2 * np.pi) for w in LLAMA.theta(128)]
+    kept = np.clip((np.array(turns) - 1) / 3, 0, 1)
+    divided = rr.Divided(LLAMA, factors=1 / (kept + (1 - kept) / 8))
+    # The divisors were rounded on the way.
+    np.testing.assert_allclose(divided.theta(128), rule.theta(128), rtol=1e-14)
+    assert (divided.amplitude, divided.theta(128)[63]) == (1, rule.theta(128)[63])
+    assert rr.Divided(PAPER, factors=[1, Fraction(1, 3)]).factors == (1, Fraction(1, 3))
+
+
 def test_longrope_amplitudes_come_before_one_another():
     """An mscale comes first where it is given, then attention_factor, then the formula."""
     assert longrope(32, 4096, attention_factor=1.5).at(5000).amplitude == Fraction(1.5)
@@ -254,6 +266,7 @@ def test_rational_turns_stay_rational():
             longrope_of(given, [2, 3], attention_factor=1),
             (Fraction(1, 4), Fraction(1, 9)),
         ),
+        (rr.Divided(given, factors=[2, 3]), (Fraction(1, 4), Fraction(1, 9))),
     ):
         assert rule.rational_turns(4) == turns
         assert rule.amplitude == 3
@@ -283,6 +296,7 @@ def test_amplitudes_multiply():
         rr.Llama3(given, factor=2),
         rr.Proportional(given, fraction=1),
         longrope_of(given, [1, 2], attention_factor=1),
+        rr.Divided(given, factors=[1, 2]),
     ]
     assert {rule.amplitude for rule in kept} == {Fraction(1.5)}
     assert longrope_of(given, [1, 2], attention_factor=2).amplitude == 3

@@ -119,6 +119,14 @@ def test_what_cannot_be_served_is_refused():
         rr.served_rule(DYNAMIC, [])
     with pytest.raises(errors.NonFinitePositionError):
         rr.served_rule(DYNAMIC, [np.nan])
+    with pytest.raises(errors.FrequencyValueError, match="length_rule must be one of 'resets'"):
+        rr.served_rule(DYNAMIC, [0], length_rule=np.array(["grows", "resets"]))
+    with pytest.raises(errors.PositionDtypeError, match=r"served_rule\(.*rows of one length"):
+        rr.served_rule(DYNAMIC, [[1], [1, 2]])
+    # A rule may hold a number that Python does not print.
+    rule = replace(DYNAMIC, factor=Fraction(10**5000 + 1, 10**5000))
+    with pytest.raises(errors.PositionShapeError, match="a value of type DynamicNTK"):
+        rr.served_rule(rule, [])
 
 
 # Keys that move
@@ -195,6 +203,17 @@ def test_moves_that_do_not_fit_are_refused():
         rr.reposition_rope(np.ones((3, 6)), 1, spec, axes="td")
     with pytest.raises(errors.DtypeError):
         rr.reposition_rope(np.ones((3, 8), dtype=complex), 1, spec, axes="td")
+    call = r"reposition_rope\(k, delta, spec, axes='td'\): "
+    for delta, error in (
+        ("x", errors.PositionDtypeError),
+        ([[1], [1, 2]], errors.PositionDtypeError),
+        (np.nan, errors.NonFinitePositionError),
+        (2**53, errors.PositionRangeError),
+    ):
+        with pytest.raises(error, match=call + "delta must be"):
+            rr.reposition_rope(np.ones((3, 8)), delta, spec, axes="td")
+    with pytest.raises(errors.SpecError, match=call + "the spec must be a RopeSpec"):
+        rr.reposition_rope(np.ones((3, 8)), 1, None, axes="td")
     assert Fraction(1) == spec.frequencies.amplitude
 
 

@@ -1,5 +1,7 @@
 """Temperatures, softmax factors and the positions of dual chunk attention."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from flint import arb
@@ -93,11 +95,30 @@ def test_temperatures_refuse_what_they_cannot_use():
             temperature([3], length=0)
         with pytest.raises(errors.NonFinitePositionError):
             temperature([np.inf], length=8192)
+        with pytest.raises(errors.PositionDtypeError, match=r"_temperature\(.*rows of one length"):
+            temperature([[1], [1, 2]], length=8192)
+        with pytest.raises(errors.FrequencyValueError, match="first must be one of 0, 1"):
+            temperature([3], length=8192, first=np.array([1, 0]))
+        assert temperature([3], length=2, first=np.int8(1)) == temperature([3], length=2, first=1)
         assert temperature([], length=8192).shape == (0,)
-    with pytest.raises(errors.FrequencyValueError, match="length must be above 1"):
-        rr.log_temperature([3], length=1)
+    for length in (1, 1 + Fraction(1, 10**200)):
+        with pytest.raises(errors.FrequencyValueError, match="length must be above 1"):
+            rr.log_temperature([3], length=length)
     with pytest.raises(errors.FrequencyValueError, match="factor must be positive"):
         rr.softmax_factor(0)
+
+
+def test_what_is_beyond_float64_is_refused_by_its_name():
+    """With the call that was made, and a hint for it."""
+    beyond = "is beyond the largest float64; give a smaller "
+    with pytest.raises(errors.FrequencyValueError) as caught:
+        rr.softmax_factor(1e300, mscale=1e200)
+    call = "softmax_factor(1e+300, mscale=1e+200, coefficient=Fraction(1, 10))"
+    assert str(caught.value) == f"{call}: the factor {beyond}mscale or coefficient"
+    with pytest.raises(errors.FrequencyValueError) as caught:
+        rr.step_temperature([0, 10], length=1, coefficient=1e308)
+    call = "step_temperature(positions, length=1, coefficient=1e+308, first=0)"
+    assert str(caught.value) == f"{call}: the temperature at 10 {beyond}coefficient"
 
 
 def test_worked_positions_of_dual_chunks():

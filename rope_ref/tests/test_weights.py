@@ -108,6 +108,27 @@ def test_scores_stay_what_they_are(spec, heads):
     assert scores[0] == scores[1]
 
 
+def test_where_pairs_are_written_does_not_show_in_scores(printed):
+    """DeepSeek's rotation in transformers writes halves, vLLM's in place: 3.0 of unit-normal data.
+
+    One query and one key. Their 64 products are added in another order: the score differs by
+    rounding (once printed as 9e-16, a unit in the last place of a score between 4 and 8).
+    """
+    in_place = rr.RopeSpec(64, layout="interleaved")
+    halves = rr.RopeSpec(64, layout="interleaved", output_layout="half")
+    q, k = np.random.default_rng(0).standard_normal((2, 1, 64))
+    ours, theirs = (
+        [rr.apply_rope(x, [7], spec, axes="td") for x in (q, k)] for spec in (in_place, halves)
+    )
+    assert np.abs(ours[0] - theirs[0]).max() == printed("3.0")
+    # Each sum of 64 products is off by at most 64 u of the sum of their magnitudes.
+    bound = 2 * 64 * 2.0**-53 * (np.abs(ours[0]) @ np.abs(ours[1]).T)
+    assert np.abs(ours[0] @ ours[1].T - theirs[0] @ theirs[1].T) <= bound
+    order = rr.channel_order(in_place, "half")
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(one[:, order], other)
+
+
 # The arrays
 
 

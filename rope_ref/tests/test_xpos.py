@@ -122,12 +122,37 @@ def test_what_it_cannot_use_is_refused():
     two_axes = rr.RopeSpec(4, layout="half", pair_axes=(0, 1))
     with pytest.raises(errors.PairAxesError, match="without pair_axes"):
         rr.apply_xpos(np.ones((1, 4)), [[0], [0]], two_axes, rr.XPos(), axes="td", role="q")
-    with pytest.raises(errors.FrequencyValueError, match="role must be one of 'q', 'k'"):
-        rr.apply_xpos(np.ones((1, 64)), [0], SPEC, rr.XPos(), axes="td", role="query")
+    call = r"apply_xpos\(x, positions, spec, .*\): "
+    for change, error, words in (
+        ({"role": "query"}, errors.FrequencyValueError, "role must be one of 'q', 'k'"),
+        ({"role": np.array(["q", "k"])}, errors.FrequencyValueError, "role must be one of"),
+        ({"positions": [[1], [1, 2]]}, errors.PositionDtypeError, "positions must be an array"),
+        ({"positions": [np.nan]}, errors.NonFinitePositionError, "positions must be finite"),
+        ({"positions": [2**52], "role": "k"}, errors.ScaleRangeError, "at position"),
+        ({"spec": "S"}, errors.SpecError, "the spec must be a RopeSpec"),
+        ({"xpos": None}, errors.SpecError, "xpos must be an XPos"),
+    ):
+        given = {"x": np.ones((1, 64)), "positions": [0], "spec": SPEC, "xpos": rr.XPos()}
+        with pytest.raises(error, match=call + words):
+            rr.apply_xpos(**{**given, "axes": "td", "role": "q", **change})
     for wrong in ({"gamma": 0}, {"scale_base": -1}, {"centre": "left"}):
         with pytest.raises(errors.FrequencyValueError, match=next(iter(wrong))):
             rr.XPos(**wrong)
     with pytest.raises(errors.CountError, match="length must be at least 0"):
         rr.XPos(length=-1)
+    with pytest.raises(errors.CountError, match=r"length must be below 2\*\*53"):
+        rr.XPos(length=2**53)
+    for no_integer in (np.array([3]), np.array(3.5), True, 3.0):
+        with pytest.raises(errors.CountTypeError, match="length must be an integer"):
+            rr.XPos(length=no_integer)
+    for function in (rr.XPos().zeta, lambda width: rr.XPos().scale([1], width, role="q")):
+        for width, error in (
+            ("a", errors.CountTypeError),
+            (4.0, errors.CountTypeError),
+            (3, errors.OddRotaryDimError),
+            (-4, errors.CountError),
+        ):
+            with pytest.raises(error, match=rf"^(zeta|scale)\(.*{width}.*rotary_dim"):
+                function(width)
     with pytest.raises(errors.PositionShapeError, match="apply_xpos"):
         rr.apply_xpos(np.ones((2, 64)), [0], SPEC, rr.XPos(), axes="td", role="q")

@@ -14,7 +14,7 @@ from rope_conformance.clauses._common import angles_probe, pairs
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs import Case
 from rope_conformance.trial import CheckFailure, Trial
-from rope_ref import LongRoPE, Remap, cos_sin, pair_channels
+from rope_ref import Divided, LongRoPE, Remap, cos_sin, pair_channels
 from rope_ref.real import Real, real, real_arithmetic
 
 Flags = npt.NDArray[np.bool_]
@@ -41,8 +41,8 @@ def bands_of(rule: Remap, rotary_dim: int) -> dict[str, Flags]:
 
 
 def _divisor(rule: Remap) -> Real:
-    """What a pair that is slowed down wholly is divided by; LongRoPE has a factor for each."""
-    if isinstance(rule, LongRoPE):
+    """What a pair that is slowed down wholly is divided by; a list has a factor for each."""
+    if isinstance(rule, LongRoPE | Divided):
         return 1
     divisor: Real = getattr(rule, "alpha", None) or rule.factor  # type: ignore[attr-defined]
     return divisor
