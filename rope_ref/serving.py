@@ -79,9 +79,11 @@ def served_rule(
     `dynamic` in transformers, whose `seq_len < original` and `seq_len > cached` leave the
     two gaps. ``"grows"``: text-generation-inference. ``"configured"``: LongRoPE in vLLM
     and llama.cpp, by the length they are started with; mlx-lm's, as if that were always
-    long; dynamic NTK in SGLang, at factor times the original length. A system that decides
-    token by token (LongRoPE in text-generation-inference) is ``"forward"`` for each token
-    by itself. To decide by the number of tokens in the call is a fault: a decoding step
+    long; dynamic NTK in SGLang, at factor times the original length. One rule holds for all
+    that is given here. A system in which no row of a batch depends on the others
+    (asked for in vllm-project/vllm#6283) is ``"forward"`` for each row by itself, and one
+    that decides token by token (LongRoPE in text-generation-inference) for each token by
+    itself. To decide by the number of tokens in the call is a fault: a decoding step
     has one.
     """
     call = f"served_rule({shown(rule)}, positions, length_rule={shown(length_rule)})"

@@ -26,6 +26,7 @@ from rope_conformance.places import axes_of, on_all_axes, on_each_axis
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
 from rope_ref import (
     Axial,
+    Linear,
     PowerLaw,
     RopeError,
     RopeSpec,
@@ -137,6 +138,13 @@ def _wrong_positions(trial: Trial, surface: str) -> Cause | None:
     seen, theta = _turns(trial, p, surface), trial.spec.theta()
     if _is_near(trial, seen, _phases(p, theta, trial.spec)):
         return None
+    rule = trial.spec.frequencies
+    factor = float(rule.factor) if isinstance(rule, Linear) else 1.0
+    for axis in range(len(p)) if factor != 1 else ():
+        own = np.where(np.arange(len(p))[:, None] == axis, factor, 1.0)
+        if _is_near(trial, seen, _phases(own * p, theta, trial.spec)):
+            words = f"pairs of axis {axis} are not divided by the factor {factor:g}"
+            return Cause(words, "scaling", f"this explains {p.shape[1]} tokens")
     for words, moved in _other_positions(p).items():
         if _is_near(trial, seen, _phases(moved, theta, trial.spec)):
             return Cause(words, "multi-axis", f"this explains {p.shape[1]} tokens")
@@ -164,6 +172,9 @@ def _other_positions(p: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
             f"positions on axis {axis} are one too small": p - own,
             f"positions on axis {axis} are doubled": p * (1 + own),
             f"positions on axis {axis} are halved": p / (1 + own),
+            f"positions on axis {axis} are counted from the first token of the call": (
+                p - own * p[:, :1]
+            ),
             f"pairs of axis {axis} turn the other way": p * (1 - 2 * own),
         }
     return found
@@ -210,6 +221,9 @@ def _wrong_axes(trial: Trial, surface: str) -> Cause | None:
     wrong = [i for i, axes in told if axes != {spec.pair_axes[i]}]
     if not wrong:
         return None
+    # What turns far too slowly follows its axis, too.
+    if not any(dict(told)[i] for i in wrong) and (slow := _wrong_ladder(trial, surface)):
+        return slow
     i = wrong[0]
     words = (
         _relabelled(spec, told)

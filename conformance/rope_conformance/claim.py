@@ -24,7 +24,7 @@ _EXPECTED = {
     "requests": "some of 'padded', 'packed', 'decoding', 'context parallel', in a tuple",
     "survives": "some of 'copy', 'save', 'cast', 'meta', 'compile', in a tuple",
     "logit_scale": "a positive number, or None",
-    "length_rule": "one of 'forward', 'resets', 'grows', 'token' and 'configured', or None",
+    "length_rule": "one of 'forward', 'resets', 'grows', 'row', 'token' and 'configured', or None",
     "cached_keys": "'kept' or 'renewed', or None",
     "second_channels": "a RopeSpec, or None",
 }
@@ -33,7 +33,7 @@ PositionForm = Literal["none", "t", "bt", "offset"]
 PositionKind = Literal["integer", "real"]
 RequestKind = Literal["padded", "packed", "decoding", "context parallel"]
 Survival = Literal["copy", "save", "cast", "meta", "compile"]
-LengthRule = Literal["forward", "resets", "grows", "token", "configured"]
+LengthRule = Literal["forward", "resets", "grows", "row", "token", "configured"]
 CachedKeys = Literal["kept", "renewed"]
 
 
@@ -68,7 +68,8 @@ class Claim:
         Its accuracy, by name; None stands for ``float64`` on float64 data and
         ``float32`` otherwise.
     empty, strided
-        Whether it takes arrays without tokens, and views that are not contiguous.
+        Whether it takes arrays without tokens, and views that are not contiguous, of data
+        and of positions.
     in_place
         Whether it writes the result into x.
     gradient
@@ -86,8 +87,9 @@ class Claim:
     length_rule
         For the surface `decode`, where frequencies depend on the length of the text: which
         length counts. ``forward``, ``resets``, ``grows`` and ``configured`` as in
-        `rope_ref.served_rule`; ``token``: that of each token by itself. None: any of
-        these, as long as it is one; a rule that was given a length is ``configured``.
+        `rope_ref.served_rule`; ``row``: that of each row of the batch by itself, as it is in
+        this call; ``token``: that of each token by itself. None: any of these, as long as it
+        is one; a rule that was given a length is ``configured``.
     cached_keys
         What becomes of cached keys when the frequencies change: they are ``kept`` as they
         are, or ``renewed`` by the new ones. None: either.

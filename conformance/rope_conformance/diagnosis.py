@@ -37,6 +37,7 @@ from rope_conformance.shape_causes import (
     is_right,
     wrong_alone,
     wrong_axes,
+    wrong_order,
     wrong_place,
     wrong_size,
     wrong_together,
@@ -87,6 +88,7 @@ def likely_cause(trial: Trial, case: Input, surface: str) -> Cause | None:
     searches: list[Callable[[], Cause | None]] = [
         lambda: wrong_alone(probe),
         *(remapped if isinstance(trial.spec.frequencies, Remap) else ()),
+        lambda: wrong_order(probe),
         lambda: _wrong_pairs(probe),
         lambda: wrong_axes(probe, APART),
         lambda: _wrong_numbers(probe),
@@ -162,8 +164,15 @@ def _wrong_pairs(trial: Trial) -> Cause | None:
             if reading.layouts(narrow, position):
                 words = f"{width} channels rotate, claimed {spec.rotary_dim}"
                 return Cause(words, "partial", evidence)
+    if not found and reading.all_in_pairs(spec, position):
+        return Cause(f"{reading.in_words(spec, position)}, claimed {claimed}", "layout", evidence)
+    if found and (taken := reading.overwritten(spec, position)):
+        return Cause(taken, "aliasing", evidence)
+    if found and (taken := reading.sine_of_another_pair(spec, position)):
+        return Cause(taken, "frequency", evidence)
+    parted = reading.sines_of_other_pairs(spec, position) if found else ()
     for pair, (u, v), (first, second) in visible_pairs(spec, position) if found else ():
-        if abs(reading.matrix[first, u] - reading.matrix[second, v]) > 1 / 64:
+        if abs(reading.matrix[first, u] - reading.matrix[second, v]) > 1 / 64 or pair in parted:
             words = (
                 f"the two channels of pair {pair} turn by different angles, as when a table laid "
                 f"out for the other layout meets pairs that are {claimed}"
@@ -222,9 +231,10 @@ def _wrong_numbers(
             fault, words = suspect.fault, suspect.words
             if fault == "config" and _right_if_short(trial):
                 fault, words = "scaling", f"{words}, in a long call; in a short one it is not"
+            both = counted & tells
             evidence = (
-                f"this explains all {int(counted.sum())} angles seen at {p.size} positions, the "
-                f"claimed RoPE {int((right & tells).sum())} of {int(tells.sum())}"
+                f"this explains all {int(both.sum())} angles seen at {p.size} positions, the "
+                f"claimed RoPE {int((right & both).sum())} of them"
             )
             return Cause(words, fault, evidence)
     return None
@@ -316,6 +326,11 @@ def _wrong_from_somewhere(trial: Trial) -> Cause | None:
     good = np.asarray(close.all(axis=1))
     if good.all():
         return None
+    several = int((~good).sum()) >= _SEVERAL
+    off = float(np.abs(seen - right).max()) if np.isfinite(seen).all() else np.inf
+    if several and off < 2 * _SMALL:  # a table of 8 bits is off by as much
+        words = f"cos and sin are off by up to {off:.2g}: too few digits in their making"
+        return Cause(words, "angle-precision", f"seen at {p.size} positions, near and far")
     right_pairs = np.asarray(close.all(axis=0))
     whole = int(np.argmin(right_pairs))
     if whole and not right_pairs[whole:].any():
@@ -328,7 +343,6 @@ def _wrong_from_somewhere(trial: Trial) -> Cause | None:
     with np.errstate(invalid="ignore", divide="ignore"):
         part = np.abs(seen - right) / phase
     worst = float(np.nanmax(np.where(phase >= 1, part, 0))) if (phase >= 1).any() else np.inf
-    several = int((~good).sum()) >= _SEVERAL
     if np.isfinite(seen).all() and worst < _SMALL and several:
         words = f"the phase is off by up to {worst:.2g} of itself: too few digits in its making"
         return Cause(
@@ -337,7 +351,8 @@ def _wrong_from_somewhere(trial: Trial) -> Cause | None:
     if (p[~good] < 0).all():
         words = "positions from 0 on are right, negative ones are not"
         return Cause(words, "position", f"{int((~good).sum())} negative positions are wrong")
-    if bad_from and not good[order][bad_from:].any():
+    # Nothing turns at position 0: that it is right there says nothing.
+    if np.abs(p[order][:bad_from]).any() and not good[order][bad_from:].any():
         fault: Fault = "cache" if first_bad >= _SHORT else "position"
         words = f"positions are right below {first_bad:g} and wrong from there on"
         return Cause(words, fault, f"of {p.size} positions all {bad_from} below it are right")

@@ -9,13 +9,13 @@ from typing import Any
 from rope_conformance.accuracy import PROFILES, profile_named
 from rope_conformance.claim import Claim
 from rope_conformance.clauses._common import telling_position
+from rope_conformance.clauses._rows import row_cases
 from rope_conformance.exchange import NamespaceError, namespace
 from rope_conformance.identify import layout_in_words, read_map
 from rope_conformance.implementation import Implementation, TargetError, Unsupported
 from rope_conformance.inputs import Case
 from rope_conformance.registry import Check
 from rope_conformance.report import Fact
-from rope_conformance.shapes import usual_shape
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial, default_profile
 from rope_ref import PowerLaw, RopeSpec
 from rope_ref.errors import RopeError
@@ -68,9 +68,13 @@ def discover_spec(
     read, written = found[0]
     spec = replace(spec, layout=read, output_layout=written)
     words = layout_in_words(read, spec)
-    if written != read:
-        words += f", written {layout_in_words(written, spec)}"
-    return spec, [*facts, Fact("layout", words)]
+    odd = written != read
+    if odd:
+        words += (
+            f", written {layout_in_words(written, spec)}: pairs come out in another layout than "
+            "they went in; judged as if that were meant, if it is not it is a fault"
+        )
+    return spec, [*facts, Fact("layout", words, warn=odd)]
 
 
 def _layouts(target: Any, claim: Claim, spec: RopeSpec) -> list[tuple[Layout, Layout]]:
@@ -106,23 +110,20 @@ def _width(target: Any, claim: Claim, layout: str | None, rest: dict[str, Any]) 
 def takes_rows(implementation: Implementation) -> bool:
     """Whether a plain callable returns something of the right shape for positions (B, T).
 
-    If so it answers for them: nobody who calls it could know that the numbers are wrong.
+    If so it answers for them: nobody who calls it could know that the numbers are wrong. It
+    is asked in each shape that rows are judged in; one that is refused is a refusal.
     """
     if "b" not in implementation.claim.axes or "t" not in implementation.claim.position_forms:
         return False
     trial = Trial(implementation, implementation.claim.dtypes[0])
-    low, high = implementation.claim.position_range
-    start = min(max(low, 0), high)
-    batch, tokens, heads = usual_shape(implementation.claim)
-    rows = tuple(
-        tuple(min(start + tokens * row + n, high) for n in range(tokens)) for row in range(batch)
-    )
-    case = trial.cut(Case(batch, tokens, heads, rows))
+    widened = replace(implementation.claim, position_forms=("t", "bt"))
+    cases = {(each.batch, each.tokens): each for each in row_cases(trial) if each.inside(widened)}
     try:
-        trial.apply(trial.x(case), trial.positions(case))
+        for case in cases.values():
+            trial.apply(trial.x(case), trial.positions(case))
     except (CheckFailure, TargetRaised):
         return False
-    return True
+    return bool(cases)
 
 
 def discover_facts(
@@ -148,6 +149,12 @@ def discover_facts(
             "frequency.real",
             lambda c: replace(c, position_kinds=("integer", "real")),
             apart and "real" not in claim.position_kinds,
+        ),
+        (
+            "positions (B, T)",
+            "frequency.rows",
+            lambda c: replace(c, position_forms=("t", "bt")),
+            claim.position_forms == ("t",) and apart and "b" in claim.axes,
         ),
         ("strided views", "data.strides", lambda c: replace(c, strided=True), not claim.strided),
         ("empty input", "data.empty", lambda c: replace(c, empty=True), not claim.empty),

@@ -33,6 +33,8 @@ class Namespace:
         What claims call it.
     views
         Whether its arrays can be views that are not contiguous.
+    backwards
+        Whether these can run backwards through memory.
     wide
         Whether it has 64-bit types; JAX may not.
     fixed_shapes
@@ -41,6 +43,7 @@ class Namespace:
 
     name = "numpy"
     views = True
+    backwards = True
     wide = True
     fixed_shapes = False
 
@@ -59,6 +62,12 @@ class Namespace:
     def host(self, array: Any) -> Array:
         """A NumPy copy of an array of this framework."""
         return np.array(array, copy=True)
+
+    def expanded(self, array: Any, axis: int, count: int) -> Any:
+        """A view that is `count` times as long along an axis of length 1, without its memory."""
+        shape, strides = list(array.shape), list(array.strides)
+        shape[axis], strides[axis] = count, 0
+        return np.lib.stride_tricks.as_strided(array, shape, strides)
 
     def owns(self, value: Any) -> bool:
         """Whether a value is an array of this framework."""
@@ -91,6 +100,9 @@ class _Strict(Namespace):
     def host(self, array: Any) -> Array:
         return np.array(array.to_device(self._xp.Device("CPU_DEVICE")), copy=True)
 
+    def expanded(self, array: Any, axis: int, count: int) -> Any:
+        return self._xp.broadcast_to(array, (*array.shape[:axis], count, *array.shape[axis + 1 :]))
+
     def owns(self, value: Any) -> bool:
         return isinstance(value, type(self._xp.asarray(0.0)))
 
@@ -104,6 +116,7 @@ class _Strict(Namespace):
 
 class _Torch(Namespace):
     name = "torch"
+    backwards = False
 
     def __init__(self) -> None:
         self._torch = _imported("torch", "torch")
@@ -129,6 +142,9 @@ class _Torch(Namespace):
             bits: Array = tensor.view(self._torch.int16).numpy()
             return np.array(bits.view(ml_dtypes.bfloat16), copy=True)
         return np.array(tensor.numpy(), copy=True)
+
+    def expanded(self, array: Any, axis: int, count: int) -> Any:
+        return array.expand(*array.shape[:axis], count, *array.shape[axis + 1 :])
 
     def owns(self, value: Any) -> bool:
         return isinstance(value, self._torch.Tensor)
@@ -196,6 +212,10 @@ class _Cupy(Namespace):
 
     def host(self, array: Any) -> Array:
         return np.array(array.get(), copy=True)
+
+    def expanded(self, array: Any, axis: int, count: int) -> Any:
+        shape = (*array.shape[:axis], count, *array.shape[axis + 1 :])
+        return self._cupy.broadcast_to(array, shape)
 
     def owns(self, value: Any) -> bool:
         return isinstance(value, self._cupy.ndarray)

@@ -22,6 +22,7 @@ __all__ = ["Reading", "layout_in_words", "map_at", "read_map"]
 
 Array = npt.NDArray[np.float64]
 
+_CLOSE = 2**-8  # sines that differ by less may be one, rounded
 _VISIBLE = 1e-9  # what a unit vector leaves on a channel it does not belong to is exactly 0
 
 
@@ -73,6 +74,56 @@ class Reading:
             # An output that is no number turns no way.
             signs.add(0 if np.isnan(got) else int(np.sign(got) * np.sign(want)))
         return signs.pop() if len(signs) == 1 else 0
+
+    def all_in_pairs(self, spec: RopeSpec, position: int) -> bool:
+        """Whether every channel that can be seen turns with one other, whichever that is."""
+        seen = [j for _, channels, _ in visible_pairs(spec, position) for j in channels]
+        together: dict[tuple[int, ...], int] = {}
+        for j in seen:
+            together[self.reaches[j]] = together.get(self.reaches[j], 0) + 1
+        return bool(seen) and all(len(to) == n == 2 for to, n in together.items())
+
+    def overwritten(self, spec: RopeSpec, position: int) -> str | None:
+        """Whether the second component is made from the first one's result, in words."""
+        visible = visible_pairs(spec, position)
+        for _, (u, v), (first, second) in visible:
+            c, s = self.matrix[first, u], -self.matrix[first, v]
+            own = self.matrix[second, u], self.matrix[second, v]
+            if not np.allclose(own, (c * s, c - s * s), rtol=0, atol=_CLOSE):
+                return None
+        if not visible or all(self.matrix[w[0], c[0]] > 1 - _CLOSE for _, c, w in visible):
+            return None
+        return "the first channel is written over before the second is made from it"
+
+    def sine_of_another_pair(self, spec: RopeSpec, position: int) -> str | None:
+        """Whether cos and sin of one pair are those of two, in words."""
+        visible, phase = visible_pairs(spec, position), position * spec.theta()
+        sines, cosines = np.abs(np.sin(phase)), np.abs(np.cos(phase))
+        own = [abs(abs(self.matrix[w[0], c[0]]) - cosines[pair]) for pair, c, w in visible]
+        if max(own, default=1.0) > _CLOSE:
+            return None
+        for pair, (u, v), (first, second) in visible:
+            sine = abs(self.matrix[second, u])
+            near = int(np.argmin(np.abs(sines - sine)))
+            same = abs(sine - abs(self.matrix[first, v])) < _CLOSE
+            # Of slow pairs all cosines are about 1: they could be another's too.
+            apart = min(abs(sine - sines[pair]), abs(cosines[near] - cosines[pair])) > 4 * _CLOSE
+            if same and apart and abs(sines[near] - sine) < _CLOSE:
+                return f"the sine of pair {pair} is that of pair {near}, its cosine is its own"
+        return None
+
+    def sines_of_other_pairs(self, spec: RopeSpec, position: int) -> list[int]:
+        """Pairs whose channels have different sines, where each is that of some pair."""
+        visible = visible_pairs(spec, position)
+        known = np.abs(np.sin(position * spec.theta()))
+        found = []
+        for pair, (u, v), (first, second) in visible:
+            sines = np.abs([self.matrix[first, v], self.matrix[second, u]])
+            if not all((np.abs(known - sine) < _CLOSE).any() for sine in sines):
+                return []
+            if abs(sines[0] - sines[1]) > 4 * _CLOSE:
+                found.append(pair)
+        return found
 
     def in_words(self, spec: RopeSpec, position: int) -> str:
         """What pairing was found."""

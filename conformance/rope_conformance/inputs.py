@@ -18,6 +18,7 @@ from rope_conformance.claim import Claim
 from rope_conformance.exchange import namespace
 from rope_conformance.rules import for_width
 from rope_conformance.shapes import FEW_SHAPES, ROW, SHAPES, Shape, repeated
+from rope_conformance.views import View
 from rope_ref import RopeSpec
 
 if TYPE_CHECKING:
@@ -75,7 +76,9 @@ class Case(Input):
         ``normal`` numbers from `seed`; ``small``, ``large``: the same times 2**-20, and times
         2**60 or in float16 2**10; ``one-hot``: channel `seed`; ``zeros``.
     strided
-        Whether the data comes as a view that is not contiguous.
+        Whether the data comes as a view that is not contiguous: every second element of a
+        larger array; ``backwards``; ``expanded``, where one head, or with one head one row,
+        is all of them; or ``positions``: these do, and the data does not.
     parameter
         A number that some checks need beside: how far to move, where to cut.
     """
@@ -86,7 +89,7 @@ class Case(Input):
     positions: tuple[Any, ...] | range
     values: Values = "normal"
     seed: int = 0
-    strided: bool = False
+    strided: View = False
     parameter: int = 0
 
     @property
@@ -153,6 +156,8 @@ class Case(Input):
             x = np.zeros(shape, dtype=np.float32)
             if self.values == "one-hot":
                 x[..., self.seed % head_dim] = 1
+        if self.strided == "expanded":
+            x = np.repeat(x[:, :, :1], self.heads, 2) if self.heads > 1 else x[:1].repeat(len(x), 0)
         return x.astype(data_type(dtype))
 
 

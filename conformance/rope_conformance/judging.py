@@ -12,6 +12,7 @@ import rope_conformance
 import rope_ref
 from rope_conformance.diagnosis import likely_cause
 from rope_conformance.exchange import NamespaceError
+from rope_conformance.faults import Cause
 from rope_conformance.inputs import Input, free_positions
 from rope_conformance.registry import Check, Clause
 from rope_conformance.report import Failure, Result
@@ -128,6 +129,9 @@ def _describe(
     elsewhere = getattr(error, "trial", None)
     told = isinstance(error, TargetRaised) or (own is not None and elsewhere is None)
     cause = None if told else likely_cause(elsewhere or trial, case, each.clause.surface)
+    if cause is None and spot is not None and not told and _passes(each, trial, case):
+        words = "the same input, given once more, is right: what was called before it matters"
+        cause = Cause(words, "cache", "nothing else is known to explain it")
     return Failure(
         message=message,
         case=repr(case),
@@ -137,6 +141,15 @@ def _describe(
         evidence=cause.evidence if cause else None,
         reproduce=reproducing(each, command),
     )
+
+
+def _passes(each: Check, trial: Trial, case: Input) -> bool:
+    """Whether a check finds nothing wrong with an input when it is given again."""
+    try:
+        each.body(trial.beside(trial.implementation), case)
+    except Exception:
+        return False
+    return True
 
 
 def reproducing(each: Check, command: str | None) -> str | None:

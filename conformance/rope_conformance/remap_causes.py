@@ -16,13 +16,16 @@ import numpy.typing as npt
 
 from rope_conformance.accuracy import unit_roundoff
 from rope_conformance.faults import Cause
-from rope_conformance.remap_readings import FACTORS, readings, theta_of
+from rope_conformance.remap_readings import FACTORS, axial_readings, readings, theta_of
+from rope_conformance.rules import base_below
 from rope_conformance.shape_causes import APART
 from rope_conformance.suspects import Complex, Suspect, measured_frequencies
 from rope_conformance.trial import Trial
 from rope_ref import (
     NTK,
+    Axial,
     DynamicNTK,
+    Linear,
     Llama3,
     LongRoPE,
     PowerLaw,
@@ -38,6 +41,7 @@ __all__ = ["applied_remaps", "remap_suspects", "wrong_rest"]
 Array = npt.NDArray[np.float64]
 
 _KEPT = 1e-4  # as a part of theta
+_PAIRS = 8  # fewer are met by one of so many readings by chance
 _EQUAL = 1e-6  # amplitudes that differ by less are the same in float32
 
 
@@ -50,17 +54,25 @@ def remap_suspects(p: npt.NDArray[np.generic], spec: RopeSpec, seen: Complex) ->
         As in `rope_conformance.suspects.suspects`.
     """
     rule = spec.frequencies
+    positions = np.asarray(p, dtype=np.float64)
+    if isinstance(rule, Axial):
+        for words, ladders in axial_readings(rule):
+            turn = spec.direction * theta_of(ladders, spec.rotary_dim)
+            yield Suspect("scaling", words, _phases(positions[:, None] * turn), turn)
     if not isinstance(rule, Remap) or not np.isfinite(seen).any():
         return
     claimed, theta = float(rule.amplitude), spec.direction * spec.theta()
-    positions = np.asarray(p, dtype=np.float64)
     found = claimed * float(np.nanmedian(np.abs(seen)))
     right = _phases(positions[:, None] * theta)
     yield from _misplaced_amplitudes(right, positions, theta, claimed)
+    if (theta == 0).any():
+        words = "pairs that should stand still come out as 0"
+        yield Suspect("scaling", words, np.where(theta == 0, 0, right), theta)
     words, size = _amplitude(rule, found)
     if words:
         yield Suspect("scaling", words, size / claimed * right, theta)
-    for reading in readings(rule, spec.rotary_dim, spec.head_dim, spec.layout):
+    several = theta.size >= _PAIRS
+    for reading in readings(rule, spec.rotary_dim, spec.head_dim, spec.layout) if several else ():
         turn = spec.direction * reading.theta
         predicted = size / claimed * _phases(positions[:, None] * turn)
         if reading.second is not None:
@@ -69,10 +81,33 @@ def remap_suspects(p: npt.NDArray[np.generic], spec: RopeSpec, seen: Complex) ->
         both = f"{reading.words}; {words}" if words else reading.words
         yield Suspect(reading.fault, both, predicted, turn)
     yield from _by_position(positions, spec, rule)
+    yield from _fitted_base(positions, spec, rule, seen)
+
+
+def _fitted_base(p: Array, spec: RopeSpec, rule: Remap, seen: Complex) -> Iterator[Suspect]:
+    """A plain power law whose base is read off what was seen."""
+    claimed, measured = base_below(rule), measured_frequencies(p, seen)
+    if claimed is None or measured is None or measured.size < 3 or not (measured != 0).all():
+        return
+    exponent = 2 * np.arange(measured.size) / spec.rotary_dim
+    base = float(np.exp(np.median(-np.log(np.abs(measured[1:])) / exponent[1:])))
+    words = f"the frequencies are those of a power law of base {base:.7g}"
+    if isinstance(rule, NTK | DynamicNTK):
+        power, alpha = spec.rotary_dim / (spec.rotary_dim - 2), float(rule.alpha)
+        words += (
+            f", that is of alpha={(base / float(claimed)) ** (1 / power):.6g}; claimed are "
+            f"base {float(claimed) * alpha**power:.7g} and alpha={alpha:.6g}"
+        )
+    else:
+        words += f", claimed {type(rule).__name__} over base {float(claimed):.7g}"
+    turn = spec.direction * base**-exponent
+    yield Suspect("scaling", words, _phases(p[:, None] * turn), turn)
 
 
 def _by_position(p: Array, spec: RopeSpec, rule: Remap) -> Iterator[Suspect]:
     """What a token is turned by depends on where it stands."""
+    if isinstance(rule, Linear):
+        yield from _parts_of_linear(p, spec, rule)
     if not hasattr(rule, "original_length"):
         return
     trained = float(rule.original_length)
@@ -95,6 +130,24 @@ def _by_position(p: Array, spec: RopeSpec, rule: Remap) -> Iterator[Suspect]:
                 "those before by the ones of short texts: they do not fit together"
             )
             yield Suspect("cache", words, mixed, np.maximum(theta, turn))
+
+
+def _parts_of_linear(p: Array, spec: RopeSpec, rule: Linear) -> Iterator[Suspect]:
+    """Positions are divided, and then rounded, or only some of them are."""
+    factor = float(rule.factor)
+    theta = spec.direction * theta_of(rule.rule, spec.rotary_dim)
+    moved = {
+        "rounded to whole numbers": np.rint(p / factor),
+        "cut to whole numbers": np.floor(p / factor),
+    }
+    words = f"positions are divided by {factor:g} and "
+    for rounded, at in moved.items():
+        yield Suspect("scaling", words + rounded, _phases(at[:, None] * theta), theta)
+    for begins in (2.0**k for k in range(8, 18)):
+        words = f"positions below {begins:g} are not divided by {factor:g}, only those beyond"
+        for beyond in (begins + (p - begins) / factor, p / factor):
+            at = np.where(p < begins, p, beyond)
+            yield Suspect("scaling", words, _phases(at[:, None] * theta), theta)
 
 
 def _is_far(rule: LongRoPE | DynamicNTK) -> bool:
@@ -123,10 +176,13 @@ def _amplitude(rule: Remap, found: float) -> tuple[str, float]:
     claimed = float(rule.amplitude)
     if not np.isfinite(found) or abs(found / claimed - 1) < _EQUAL:
         return "", claimed
+    twice = "the amplitude is applied twice"
+    if isinstance(rule, LongRoPE):
+        twice += ", or its square root is missing"
     known = {
         f"cos and sin are not multiplied by the amplitude {claimed:.7g}": 1.0,
         **_other_amplitudes(rule),
-        "the amplitude is applied twice": claimed**2,
+        twice: claimed**2,
         "the amplitude is divided by, not multiplied": 1 / claimed,
         "the amplitude is the square root of what it should be": math.sqrt(claimed),
     }
@@ -145,7 +201,7 @@ def _other_amplitudes(rule: Remap) -> dict[str, float]:
         return {}
     known = _stated_or_computed(rule, replace(rule, attention_factor=None))
     factor = max(float(rule.factor), 1)
-    words = "the amplitude is 0.1 ln(factor) + 1: mscale and mscale_all_dim are ignored"
+    words = "the amplitude is 0.1 ln(factor) + 1, whatever else is given"
     known[words] = 0.1 * math.log(factor) + 1
     weights = {"mscale": rule.mscale, "mscale_all_dim": rule.mscale_all_dim}
     for name, weight in weights.items():

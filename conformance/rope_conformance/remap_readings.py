@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import lru_cache, singledispatch
 from typing import Any, Literal
 
@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.faults import Fault
-from rope_conformance.rules import base_below, divisors, with_base
+from rope_conformance.rules import base_below, divisors, plain_rule, with_base
 from rope_ref import (
     NTK,
+    Axial,
     Divided,
     DynamicNTK,
     FixedNTK,
@@ -33,7 +34,7 @@ from rope_ref import (
 from rope_ref.errors import RopeError
 from rope_ref.frequencies import RealRule
 
-__all__ = ["FACTORS", "Reading", "readings", "theta_of"]
+__all__ = ["FACTORS", "Reading", "axial_readings", "readings", "theta_of"]
 
 Array = npt.NDArray[np.float64]
 
@@ -87,6 +88,20 @@ def readings(rule: Remap, rotary_dim: int, head_dim: int, layout: str) -> tuple[
     return tuple(each for each, equal in zip(found, same, strict=True) if not equal)
 
 
+def axial_readings(rule: Axial) -> Iterator[tuple[str, RealRule]]:
+    """A ladder for each axis: the remap of one is missing, or is on all."""
+
+    plain = plain_rule(rule)
+    assert isinstance(plain, Axial)
+    for axis, own in enumerate(rule.rules):
+        if isinstance(own, Remap):
+            less = [plain.rules[k] if k == axis else each for k, each in enumerate(rule.rules)]
+            yield f"{_name(own)} is not applied on axis {axis}", Axial(less, rule.widths)
+            yield f"{_name(own)} of axis {axis} is applied on every axis", Axial(own, rule.widths)
+    if plain != rule:
+        yield "no axis has its remap", plain
+
+
 def _factor(rule: Any) -> float:
     if isinstance(rule, Divided):
         return float(max(rule.factors, default=1))
@@ -103,6 +118,7 @@ def _other_rules(rule: Any) -> Iterator[tuple[str, RealRule]]:
     if not isinstance(rule, LongRoPE | Linear):
         yield "every pair is divided by the factor", Linear(rule.rule, factor=_factor(rule))
     yield from _own_rules(rule)
+    yield from _usual_values(rule)
     if not isinstance(rule, LongRoPE | Divided):
         name = "alpha" if isinstance(rule, NTK) else "factor"
         own = float(getattr(rule, name))
@@ -128,6 +144,27 @@ def _other_rules(rule: Any) -> Iterator[tuple[str, RealRule]]:
                 f"{length:g}",
                 replace(rule, original_length=each),
             )
+
+
+def _usual_values(rule: Any) -> Iterator[tuple[str, RealRule]]:
+    """A parameter that is not read but has its usual value, or is cut to a whole number."""
+    for each in fields(rule):
+        own, usual = getattr(rule, each.name), each.default
+        if usual is MISSING or usual is None or own == usual:
+            continue
+        words = f"{each.name} is {_shown(usual)}, its usual value, claimed {_shown(own)}"
+        yield words, replace(rule, **{each.name: usual})
+    for name in ("beta_fast", "beta_slow"):
+        own = getattr(rule, name, 0)
+        if own != int(own) >= 1:
+            words = f"{name}={float(own):g} is cut to a whole number"
+            yield words, replace(rule, **{name: int(own)})
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " and ".join(map(_shown, value))
+    return str(value) if isinstance(value, bool | str) else f"{float(value):g}"
 
 
 @singledispatch
@@ -216,7 +253,7 @@ def _formulas(
 ) -> list[Reading]:
     """Steps taken otherwise, which no parameter says."""
     if isinstance(rule, YaRN):
-        return list(_yarn_formulas(rule, plain, rotary_dim, layout))
+        return list(_yarn_formulas(rule, plain, rotary_dim, head_dim, layout))
     if isinstance(rule, Llama3):
         return list(_llama3_formulas(rule, plain))
     if isinstance(rule, NTK | DynamicNTK):
@@ -229,7 +266,9 @@ def _formulas(
     return []
 
 
-def _yarn_formulas(rule: YaRN, w: Array, rotary_dim: int, layout: str) -> Iterator[Reading]:
+def _yarn_formulas(
+    rule: YaRN, w: Array, rotary_dim: int, head_dim: int, layout: str
+) -> Iterator[Reading]:
     s, base = float(rule.factor), float(rule.rule.base)
     i = np.arange(w.size, dtype=np.float64)
     low, high = map(float, rule.ends(rotary_dim))
@@ -241,7 +280,7 @@ def _yarn_formulas(rule: YaRN, w: Array, rotary_dim: int, layout: str) -> Iterat
     def blend(g: Array, slow: Array = w / s) -> Array:
         return slow * g + w * (1 - g)
 
-    def ends(times: float, turn: float = 2 * math.pi) -> tuple[float, float]:
+    def ends(times: float, turn: float = 2 * math.pi, least: float = 0) -> tuple[float, float]:
         pair = [
             times
             * rotary_dim
@@ -251,7 +290,7 @@ def _yarn_formulas(rule: YaRN, w: Array, rotary_dim: int, layout: str) -> Iterat
         ]
         if rule.truncate:
             pair = [math.floor(pair[0]), math.ceil(pair[1])]
-        return max(pair[0], 0), min(pair[1], last)
+        return max(pair[0], least), min(pair[1], last)
 
     g = ramp(low, high)
     yield Reading("the ramp is inverted: fast pairs are divided, slow ones kept", blend(1 - g))
@@ -263,9 +302,15 @@ def _yarn_formulas(rule: YaRN, w: Array, rotary_dim: int, layout: str) -> Iterat
         power = base * s ** (rotary_dim / (rotary_dim - 2))
         words = "the kept frequencies are blended with those of NTK, not with divided ones"
         yield Reading(words, blend(g, np.asarray(power**-exponent)))
+    unhalved = "the width is not halved"
+    if head_dim == 2 * rotary_dim:
+        unhalved += f", or it is head_dim={head_dim} in place of rotary_dim"
     for words, (begin, end) in {
         "the width is halved twice": ends(0.5),
-        "the width is not halved": ends(2.0),
+        unhalved: ends(2.0),
+        f"its width is head_dim={head_dim}, not rotary_dim": ends(head_dim / rotary_dim),
+        "its base is 10000 whatever is given": ends(math.log(base) / math.log(10000)),
+        "its beginning is not kept at 0 or above": ends(1.0, least=-math.inf),
         "one of the two logarithms is to base ten": ends(1 / math.log(10)),
         "one of the two logarithms is to base two": ends(1 / math.log(2)),
         "the wavelength lacks 2 pi": ends(1.0, turn=1.0),
@@ -296,8 +341,11 @@ def _llama3_formulas(rule: Llama3, w: Array) -> Iterator[Reading]:
     k = share(turns)
     middle = (k > 0) & (k < 1)
     for n in (low, high):
-        words = f"there is nothing between kept and divided pairs, the limit is {n:g} turns"
-        yield Reading(f"{words}: low and high are exchanged", blend(np.where(turns > n, 1.0, 0.0)))
+        words = (
+            f"there is nothing between kept and divided pairs, the limit is {n:g} turns: as where "
+            "the blend is missing, or low and high are exchanged"
+        )
+        yield Reading(words, blend(np.where(turns > n, 1.0, 0.0)))
     yield Reading("the wavelength lacks 2 pi", blend(share(turns * 2 * math.pi)))
     words = "between the limits the shares of kept and divided are exchanged"
     yield Reading(words, blend(np.where(middle, 1 - k, k)))
@@ -339,6 +387,9 @@ def _proportional_formulas(rule: Proportional, w: Array, rotary_dim: int) -> Ite
     words = "the pairs that stand still come first, the others keep their places"
     yield Reading(words, np.where(i < w.size - n, 0, w / s))
     yield Reading("no pair stands still", w / s)
+    for count in range(1, w.size):
+        words = f"{count} of {w.size} pairs turn, not {n}"
+        yield Reading(words, np.where(i < count, w / s, 0))
     base = base_below(rule)
     if base is not None and n:
         short = np.where(i < n, float(base) ** (-i / n) / s, 0)

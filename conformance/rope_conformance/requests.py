@@ -13,6 +13,7 @@ import numpy.typing as npt
 from rope_conformance.claim import Claim, RequestKind
 from rope_conformance.exchange import namespace
 from rope_conformance.inputs import Input, at_width, data_type, positions_within
+from rope_conformance.neighbours import neighbours
 from rope_ref import (
     RopeSpec,
     context_parallel_positions,
@@ -287,8 +288,8 @@ def fixed_requests(claim: Claim, kind: RequestKind) -> list[Asked]:
         ]
         in_turn.append(in_turn[-1][::-1])
     return [
-        Asked(tuple(PositionRequest(kind, **rest) for rest in several))
-        for several in (*([one] for one in alone), *in_turn)
+        Asked(tuple(PositionRequest(**{"kind": kind, **rest}) for rest in several))
+        for several in (*([one] for one in alone), *in_turn, *neighbours(kind))
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
+from fractions import Fraction
 from math import ceil
 from typing import Any
 
@@ -104,7 +105,7 @@ def other_parameters(rule: FrequencyRule) -> Iterator[tuple[str, FrequencyRule]]
 def _shown(value: Any) -> str:
     if isinstance(value, tuple):
         return "..."
-    return str(value) if value is None or isinstance(value, bool | str) else f"{value:g}"
+    return str(value) if value is None or isinstance(value, str) else f"{value:g}"
 
 
 def _changes(rule: Remap) -> Iterator[dict[str, Any]]:
@@ -129,10 +130,10 @@ def _changes(rule: Remap) -> Iterator[dict[str, Any]]:
 def _changes_by_kind(rule: Remap, own: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Changes of the parameters that one kind of remap has."""
     if isinstance(rule, YaRN):
+        yield {"truncate": not rule.truncate}
         for name in ("beta_fast", "beta_slow"):
             yield {name: 2 * own[name]}
             yield {name: _ODD * float(own[name]), "truncate": False}
-        yield {"truncate": not rule.truncate}
         # A model trained for so long has no pair that is slowed down wholly.
         long = {"original_length": ceil(10 * rule.rule.base)}
         yield from (long | {"limit": each} for each in ("channels", "pairs"))
@@ -162,7 +163,9 @@ def other_amplitudes(rule: FrequencyRule) -> Iterator[tuple[str, FrequencyRule]]
         changes += [{"attention_factor": 1.25}, {"attention_factor": 1.0}]
         changes += [{"attention_factor": None, "factor": 2 * rule.factor}]
         changes += [{"attention_factor": None, "mscale": 0.707, "mscale_all_dim": 0.5}]
-        changes += [{"attention_factor": None, "coefficient": _ODD * float(rule.coefficient)}]
+        changes += [
+            {"attention_factor": None, "coefficient": Fraction(rule.coefficient) * Fraction(11, 8)}
+        ]
     if isinstance(rule, LongRoPE):
         own = {"short_mscale": None, "long_mscale": None}
         changes += [own | {"attention_factor": each} for each in (1.25, 1.0)]

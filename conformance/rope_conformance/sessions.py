@@ -108,8 +108,9 @@ class Session(Input):
         steps, ``("evict", start, stop)``, ``("shift", delta)`` and ``("keys",)`` as the
         methods; ``("start",)``: a new request; ``("use", k)``: go on in request k, which
         begins when it is first used; ``("apply",)``: rotate something else by
-        ``apply_rope``; ``("other",)``: let another object serve a request; ``("broken",)``: a
-        prefill without an array, which may raise.
+        ``apply_rope``, at positions 0 to 2, and by ``("apply", p)`` at p to p + 2;
+        ``("other",)``: let another object serve a request; ``("broken",)``: a prefill
+        without an array, which may raise.
     seed
         Of the data.
     on
@@ -166,6 +167,8 @@ class Session(Input):
                 use = rest[0]
             elif name == "start":
                 requests.pop(use, None)
+            elif name == "apply" and rest:
+                found |= {rest[0], rest[0] + 2}
             elif name in ("prefill", "step", "evict", "shift"):
                 places = requests.setdefault(use, Places(self.batch, convention))
                 method = {"prefill": places.grow, "step": places.grow}.get(name)

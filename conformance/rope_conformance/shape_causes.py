@@ -5,6 +5,7 @@ Each question takes the input apart that failed, or asks for a small one of its 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,15 @@ from rope_conformance.inputs import Case
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
 from rope_ref import RopeSpec, apply_rope
 
-__all__ = ["is_right", "wrong_alone", "wrong_axes", "wrong_place", "wrong_size", "wrong_together"]
+__all__ = [
+    "is_right",
+    "wrong_alone",
+    "wrong_axes",
+    "wrong_order",
+    "wrong_place",
+    "wrong_size",
+    "wrong_together",
+]
 
 Array = npt.NDArray[np.float64]
 
@@ -138,31 +147,59 @@ def _at_each(x: Array, positions: npt.NDArray[Any], spec: RopeSpec) -> Array:
 
 def wrong_alone(trial: Trial) -> Cause | None:
     """Whether one row with one head is wrong where two rows with two heads are right."""
-    alone, several = Case(1, 3, 1, (1, 2, 3)), Case(2, 4, 2, (1, 2, 3, 5))
+    alone, several = Case(1, 3, 1, (1, 2, 3)), Case(2, 4, 2, (1, 2, 3, 4))
     if is_right(trial, alone) or not is_right(trial, several):
         return None
     words = "one row with one head is rotated wrongly, two rows with two heads are rotated rightly"
     return Cause(words, "kernel-shape", "3 tokens against 2 x 4 tokens with 2 heads")
 
 
+def wrong_order(trial: Trial) -> Cause | None:
+    """Whether tokens get positions by their order, or in another one, in a small call."""
+    return _moved(trial, APART, _by_order)
+
+
 def wrong_place(trial: Trial, case: Case) -> Cause | None:
     """Whether the tokens of this call are rotated rightly for other positions."""
+    return _moved(
+        trial,
+        case,
+        lambda p: {
+            "one position later": p + 1,
+            "one position earlier": p - 1,
+            "at position 0": 0 * p,
+            "at the first token's position": 0 * p + p[0],
+            "at twice their positions": 2 * p,
+            "at the next token's position": np.append(p[1:], p[-1:]),
+            **_by_order(p),
+        },
+    )
+
+
+def _by_order(p: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+    return {
+        "at positions 0, 1, 2, ...": np.arange(p.size),
+        "as if each stood right behind the one before": p[0] + np.arange(p.size),
+        "at each other's positions, the last token at the first": p[::-1],
+    }
+
+
+def _moved(
+    trial: Trial,
+    case: Case,
+    suspected: Callable[[npt.NDArray[Any]], dict[str, npt.NDArray[Any]]],
+) -> Cause | None:
+    """The first of other positions that explains a call."""
     case = trial.cut(case)
     if case.rows or not case.tokens or is_right(trial, case):
         return None
     x, p = trial.x(case), trial.positions(case)
     y = trial.apply(x, p, strided=case.strided)
-    for words, moved in {
-        "one position later": p + 1,
-        "one position earlier": p - 1,
-        "at position 0": 0 * p,
-        "at positions 0, 1, 2, ...": np.arange(p.size),
-        "at the first token's position": 0 * p + p[0],
-        "at twice their positions": 2 * p,
-        "at the next token's position": np.append(p[1:], p[-1:]),
-    }.items():
+    for words, moved in suspected(p).items():
         if (np.abs(moved) < 2**31).all() and (trial.judge(y, x, moved).ratio <= 1).all():
             text = f"in a call of {case.batch} rows and {case.tokens} tokens these are rotated "
+            if p.size == 1:
+                text, words = f"position {p[0]:g} is rotated as position ", f"{moved[0]:g}"
             evidence = f"explains all {p.size} tokens of the failing call"
             # Far out it is the end of a table, not a count that began wrongly.
             fault: Fault = "position" if np.abs(p).min() < _NEAR else "cache"

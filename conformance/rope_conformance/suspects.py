@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from rope_conformance.faults import Fault
 from rope_conformance.inputs import data_type
-from rope_ref import PowerLaw, Remap, RopeSpec, cos_sin
+from rope_conformance.rules import plain_rule
+from rope_ref import PowerLaw, RopeSpec, cos_sin
 
 __all__ = ["Suspect", "measured_frequencies", "right_turn", "suspects"]
 
@@ -253,7 +254,8 @@ def _fitted(p: Array, spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
     words = "the frequencies are those of no known ladder: theta = " + ", ".join(
         f"{value:.6g}" for value in measured[:4]
     )
-    unknown: Fault = "scaling" if isinstance(spec.frequencies, Remap) else "frequency"
+    remapped = plain_rule(spec.frequencies) != spec.frequencies
+    unknown: Fault = "scaling" if remapped else "frequency"
     yield Suspect(unknown, f"{words}, ...", _phases(p[:, None] * measured), measured, steps=2**-13)
 
 

@@ -6,7 +6,7 @@ import contextlib
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,14 @@ from rope_conformance.implementation import Implementation, Unsupported
 from rope_conformance.inputs import Case, Input, data_type
 from rope_conformance.meter import Meter
 from rope_conformance.places import followed, on_each_axis
+from rope_conformance.views import View, as_view
 from rope_ref import RopeSpec, cos_sin, pair_channels
 
-__all__ = ["CheckFailure", "Meter", "Spot", "TargetRaised", "Trial", "undisturbed"]
+__all__ = ["CheckFailure", "Form", "Meter", "Spot", "TargetRaised", "Trial", "undisturbed"]
 
 Array = npt.NDArray[Any]
+# Another form for positions in a row than is chosen by itself.
+Form = Literal["offset", "none", "int32"]
 
 
 @dataclass(frozen=True)
@@ -156,8 +159,19 @@ class Trial:
         """The data of a case in the type under test."""
         return case.x(self.spec.head_dim, self.dtype)
 
-    def apply(self, x: Array, positions: Array, *, strided: bool = False) -> Array:
+    def apply(
+        self, x: Array, positions: Array, *, strided: View = False, form: Form | None = None
+    ) -> Array:
         """Call the implementation and return a copy of what it returned.
+
+        Parameters
+        ----------
+        x, positions
+            What is rotated, and where it stands.
+        strided
+            What of it is a view, as in `Case`.
+        form
+            In which form the positions are said; None: the widest that is claimed.
 
         Raises
         ------
@@ -172,7 +186,9 @@ class Trial:
             return np.concatenate(parts, axis=1)
         native = self.native(x, strided=strided)
         if self.implementation.has("apply"):
-            result = self.call("apply", native, *self.position_arguments(positions, x.shape))
+            view = strided == "positions"
+            where = self.position_arguments(positions, x.shape, form=form, view=view)
+            result = self.call("apply", native, *where)
         else:
             tables = [self.table(part) for part in cos_sin(positions, self.spec)]
             result = self.call("rotate", native, *tables)
@@ -236,25 +252,25 @@ class Trial:
         if Trial.listener is not None:
             Trial.listener(message)
 
-    def native(self, x: Array, *, strided: bool = False) -> Any:
+    def native(self, x: Array, *, strided: View = False) -> Any:
         """A new array of the implementation's framework, in its order of axes.
 
-        `strided`: every second element of a larger array, so that no axis is contiguous.
+        `strided`: as a view, as in `Case`.
         """
         host = self.to_claimed_axes(x)
-        if not strided:
+        if strided in (False, "positions"):
             return self.namespace.array(host, self.device)
-        every_second = tuple(slice(None, None, 2) for _ in host.shape)
-        room = np.zeros(tuple(2 * n for n in host.shape), dtype=host.dtype)
-        room[every_second] = host
-        return self.namespace.array(room, self.device)[every_second]
+        axis = self.claim.axes.find("h" if x.shape[2] > 1 else "b")
+        return as_view(self.namespace, host, strided, self.device, axis)
 
-    def native_positions(self, positions: Array) -> Any:
+    def native_positions(self, positions: Array, *, view: bool = False) -> Any:
         """Positions as an array of the framework: 64 bits wide where it has such types."""
         if not self.namespace.wide:
             if positions.dtype.kind == "i" and (np.abs(positions) >= 2**31).any():
                 raise NamespaceError("positions beyond 2**31 need 64-bit integers")
             positions = positions.astype(np.int32 if positions.dtype.kind == "i" else np.float32)
+        if view:
+            return as_view(self.namespace, positions, True, self.device, 0)
         return self.namespace.array(positions, self.device)
 
     def host(self, value: Any) -> Array:
@@ -283,16 +299,27 @@ class Trial:
             case = replace(case, batch=1, positions=rows)
         return case if "h" in axes else replace(case, heads=1)
 
-    def position_arguments(self, positions: Array, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    def position_arguments(
+        self,
+        positions: Array,
+        shape: tuple[int, ...],
+        *,
+        form: Form | None = None,
+        view: bool = False,
+    ) -> tuple[Any, ...]:
         """Positions (T,) or (B, T), with a leading axis or not, in a form that is claimed."""
         forms = self.claim.position_forms
+        if form in ("offset", "none"):
+            return (int(positions[0]),) if form == "offset" else ()
+        if form == "int32":
+            positions = positions.astype(np.int32)
         rows = positions.ndim == (2 if self.spec.pair_axes is None else 3)
         if not rows and "t" not in forms and "bt" in forms:
             *axes, tokens = positions.shape
             rows = True
             positions = np.broadcast_to(positions[..., None, :], (*axes, shape[0], tokens))
         if rows or "t" in forms:
-            return (self.native_positions(positions),)
+            return (self.native_positions(positions, view=view),)
         start = int(positions[0]) if positions.size else 0
         return (start,) if "offset" in forms else ()
 

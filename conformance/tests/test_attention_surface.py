@@ -95,6 +95,25 @@ def test_inputs_have_fewer_key_heads_one_token_and_lengths_that_coincide():
     assert {1, 2, 3} <= {g for b, t, h, g in seen}
     assert any(h == g for b, t, h, g in seen)
 
+    assert max(b for b, t, h, g in seen) > 32
+    assert max(t for b, t, h, g in seen) > 1024
+    assert max(g for b, t, h, g in seen) > 64
+
+
+def test_numbers_that_are_wrong_alone_are_of_one_class():
+    """Guards and earlier calls do not turn a kernel that leaves heads out into another fault."""
+
+    class Short(Layer):
+        def qkv(self, q: Any, k: Any, v: Any, positions: Any) -> Any:
+            new_q, new_k, v = super().qkv(q, k, v, positions)
+            new_q[:, :, 2:] = q[:, :, 2:]
+            return new_q, new_k, v
+
+    report = rc.check(Short(SPEC), only=CLAUSES, effort="quick")
+    told = {r.clause: r.failure.fault for r in report.findings}
+    assert {"attention.heads", "attention.memory", "attention.calls"} <= set(told)
+    assert set(told.values()) == {"kernel-shape"}
+
 
 def test_a_case_with_one_head_is_not_grouped():
     """Smaller inputs keep their parameter, which need not divide the heads any more."""

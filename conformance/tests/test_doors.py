@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -18,13 +19,15 @@ import rope_conformance as rc
 from rope_conformance import cli, commands, wrong
 from rope_conformance.accuracy import PROFILES
 from rope_conformance.claim import Claim
+from rope_conformance.discovery import discover_facts
+from rope_conformance.implementation import Implementation
 from rope_conformance.implementations import BUNDLED, installed
 from rope_conformance.options import OptionError, settle, spec_in_words
 from rope_conformance.registry import all_checks
 from rope_conformance.report import Failure, Result
 from rope_conformance.runner import EFFORTS
 from rope_conformance.terminal import Screen
-from rope_ref import PowerLaw, RopeError, RopeSpec
+from rope_ref import PowerLaw, RopeError, RopeSpec, apply_rope
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GOOD, BAD = (f"{EXAMPLES / name}:apply_rope" for name in ("my_rope.py", "my_rope_wrong.py"))
@@ -290,6 +293,42 @@ def test_what_is_not_given_is_found_by_trying(odd):
     assert settled.claim.position_forms == ("t", "bt")
     assert [fact.what for fact in settled.facts] == ["head_dim", "layout"]
     assert settle(only_64, positions="t").claim.position_forms == ("t",)
+
+
+def test_rows_that_are_refused_in_one_shape_are_not_judged():
+    """A function of positions (T,) that takes some (B, T) and raises for others is right."""
+    spec = RopeSpec(8, layout="half")
+
+    def in_blocks(x, positions):
+        parts = []
+        for start in range(0, x.shape[1], 7):
+            piece = slice(start, start + 7)
+            parts.append(rotated(x[:, piece], positions[piece]))
+        return np.concatenate(parts, axis=1)
+
+    def rotated(x, positions):
+        return apply_rope(x, positions, spec, axes="bthd").astype(x.dtype)
+
+    assert settle(in_blocks, layout="half", head_dim=8).claim.position_forms == ("t",)
+    report = rc.check(in_blocks, spec=spec, effort="quick", only=("frequency.rows",))
+    assert [result.verdict for result in report.results] == ["not claimed"]
+    rows = [each for each in all_checks() if each.name == "frequency.rows"]
+    (fact,) = discover_facts(Implementation(in_blocks, spec, Claim()), {}, rows)
+    assert fact.what == "positions (B, T)"
+    assert fact.text.startswith("not taken: raises ")
+    assert not fact.warn
+
+
+def test_pairs_that_come_out_in_another_layout_are_told_with_a_warning():
+    """Found by trying it is taken for meant, and said to be a fault if it is not."""
+    spec = RopeSpec(8, layout="half", output_layout="interleaved")
+
+    def mixed(x, positions):
+        return apply_rope(x, positions, spec, axes="bthd").astype(x.dtype)
+
+    (fact,) = (f for f in settle(mixed, head_dim=8).facts if f.what == "layout")
+    assert fact.warn
+    assert "another layout than they went in" in fact.text
 
 
 def test_options_that_cannot_be_are_refused():

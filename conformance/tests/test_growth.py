@@ -208,6 +208,113 @@ def test_half_of_the_keys_is_neither():
     assert found["keys"].verdict in ("failed", "error")
 
 
+# Rows of a batch
+
+
+class Rows(Exact):
+    """Every row by an object of its own, so that none can depend on another."""
+
+    def start(self):
+        self.rows = []
+
+    def prefill(self, x, lengths=None):
+        if not self.rows:
+            self.rows = [target()(self.spec) for _ in x]
+            for row in self.rows:
+                row.start()
+        lengths = [x.shape[1]] * len(x) if lengths is None else lengths
+        y = np.zeros_like(x)
+        for n, (row, length) in enumerate(zip(self.rows, lengths, strict=True)):
+            y[n : n + 1, :length] = row.prefill(x[n : n + 1, :length])
+        return y
+
+    def keys(self):
+        return np.concatenate([row.keys() for row in self.rows])
+
+    def evict(self, start, stop):
+        for row in self.rows:
+            row.evict(start, stop)
+
+    def shift(self, delta):
+        for row in self.rows:
+            row.shift(delta)
+
+
+class Together(Exact):
+    """The longest row decides for all; padding does not count."""
+
+    def start(self):
+        super().start()
+        self.next = np.zeros(1, dtype=int)
+
+    def prefill(self, x, lengths=None):
+        first = np.broadcast_to(self.next, len(x))
+        self.next = first + (x.shape[1] if lengths is None else lengths)
+        spec = replace(self.spec, frequencies=self.spec.frequencies.at(int(self.next.max())))
+        return apply_rope(x, first[:, None] + np.arange(x.shape[1]), spec, axes="bthd")
+
+
+BY_ROWS = {Rows: "row", Together: "forward"}
+
+
+@pytest.mark.parametrize("spec", [DYNAMIC, LONGROPE], ids=["dynamic", "longrope"])
+@pytest.mark.parametrize("factory", BY_ROWS)
+def test_whether_rows_decide_for_themselves_is_a_fact(factory, spec):
+    """Told by rows on both sides of the original length, and by a text of just that length."""
+    found, facts = verdicts(factory, spec, EXACT, ("requests",))
+    assert found["requests"].verdict == "passed", found
+    assert facts[WHICH] == _lengths.FACTS["forward"]
+    assert facts["where rows differ in length"] == _lengths._ROWS[BY_ROWS[factory]]
+    rows = run_check(ALL["decode.rows"], trial_of(factory, spec, EXACT), effort="quick")
+    assert rows.verdict == "passed", rows
+
+
+@pytest.mark.parametrize("claimed", BY_ROWS.values())
+@pytest.mark.parametrize("factory", BY_ROWS)
+def test_whether_rows_decide_for_themselves_may_be_claimed(factory, claimed):
+    """Then the other way fails."""
+    claim = replace(EXACT, length_rule=claimed)
+    found, facts = verdicts(factory, DYNAMIC, claim, ("requests",))
+    assert (found["requests"].verdict == "passed") == (BY_ROWS[factory] == claimed), found
+    assert not {WHICH, "where rows differ in length"} & set(facts)
+
+
+@pytest.mark.parametrize("wrong", [3, -1, 1])
+def test_a_length_is_told_where_another_clause_sees_it_first(wrong):
+    """Positions are right there; rounded up to blocks, one less, and one more."""
+
+    class Other(Exact):
+        def counted(self, last):
+            return -(-last // 32) * 32 if wrong == 3 else max(last + wrong, 1)
+
+    result = run_check(ALL["decode.chunks"], trial_of(Other, DYNAMIC, EXACT), effort="quick")
+    length = {3: 96, -1: 74, 1: 76}[wrong]
+    assert f"by the frequencies of {length} tokens, not of 75 tokens" in result.failure.message
+    assert result.failure.fault == "scaling"
+
+
+@pytest.mark.parametrize("first", [0, 128])
+def test_what_apply_rope_is_given_in_between_changes_nothing(first):
+    """Neither a text nearer than the request nor one farther away."""
+
+    class Mixed(Exact):
+        served = None
+
+        def apply_rope(self, x, positions):
+            self.served = int(np.max(positions)) + 1
+            return super().apply_rope(x, positions)
+
+        def counted(self, last):
+            return self.served or last
+
+    session = Session(1, 1, (("prefill", 70), ("apply", first), ("step", 1)))
+    said = f"apply_rope at {first} to {first + 2}, comes out by the frequencies of"
+    with pytest.raises(CheckFailure, match=said) as failed:
+        _playing.play(trial_of(Mixed, DYNAMIC, EXACT), session)
+    assert failed.value.fault == "cache"
+    assert not session.inside(rc.Claim(position_range=(0, first + 1 if first else 69)))
+
+
 # When the clauses are open
 
 
@@ -298,6 +405,9 @@ def test_a_failure_names_the_class_of_what_is_wrong(wrong, check):
         ("decode_length_before_the_call", "chunks", "of at most 64 tokens, not of 65 tokens"),
         ("decode_base_never_resets", "requests", r"of \d+ tokens, not of at most 64 tokens"),
         ("decode_keys_outlive_their_factors", "keys", r"keys\(\) .*of at most 64 tokens, not of"),
+        ("decode_length_rounded_up", "length", r"frequencies of 96 tokens, not of 6\d tokens"),
+        ("decode_padding_counts", "length", "of a text longer than 64 tokens, not of"),
+        ("decode_apply_sets_base", "requests", "a step after .*, and apply_rope at 0 to 2, comes"),
         ("decode_shift_multiplies_again", "shift", "1.155 times as long as it should"),
     ],
 )
@@ -308,7 +418,13 @@ def test_what_a_failure_says(wrong, check, words):
 
 
 @pytest.mark.parametrize(
-    "name", ["decodes_dynamic_ntk", "decodes_longrope", "decodes_longrope_and_renews_keys"]
+    "name",
+    [
+        "decodes_dynamic_ntk",
+        "decodes_dynamic_ntk_by_rows",
+        "decodes_longrope",
+        "decodes_longrope_and_renews_keys",
+    ],
 )
 def test_honest_objects_pass(name):
     """With frequencies and phases in float32, and with keys moved by their difference."""

@@ -21,10 +21,11 @@ from rope_conformance.inputs import (
     positions_within,
 )
 from rope_conformance.registry import all_checks
+from rope_conformance.runner import check
 from rope_conformance.shapes import SHAPES
 from rope_conformance.trial import Trial
 from rope_conformance.wrong import CONTROLS
-from rope_ref import RopeSpec
+from rope_ref import RopeSpec, apply_rope
 
 WIDE = Claim(
     position_forms=("t", "bt"),
@@ -137,7 +138,7 @@ def test_strided_views_have_no_contiguous_axis():
     fixed = CHECKS["data.strides"].fixed(trial)
     assert all(case.strided for case in fixed)
     assert all(case.strided for case in sampled(CHECKS["data.strides"].generated(trial), 20))
-    for case in fixed:
+    for case in (case for case in fixed if case.strided is True):
         x = trial.x(case)
         view, copy = (trial.native(x, strided=s) for s in (True, False))
         assert copy.flags.c_contiguous
@@ -147,6 +148,94 @@ def test_strided_views_have_no_contiguous_axis():
             assert not view.flags.f_contiguous
             assert view.strides[-1] == 2 * x.itemsize
         np.testing.assert_array_equal(view, copy)
+
+
+def test_views_run_backwards_and_share_heads_and_positions_are_views():
+    """Strides are negative, or 0 along the heads or rows, or those of the positions."""
+    trial = trial_of(replace(WIDE, axes="bhtd"))
+    fixed = CHECKS["data.strides"].fixed(trial)
+    kinds = Counter(case.strided for case in fixed)
+    assert min(kinds[kind] for kind in ("backwards", "expanded", "positions")) >= 3
+    for case in fixed:
+        x = trial.x(case)
+        native = trial.native(x, strided=case.strided)
+        np.testing.assert_array_equal(native, trial.to_claimed_axes(x))
+        if case.strided == "backwards":
+            assert max(native.strides) < 0
+        if case.strided == "expanded":
+            assert native.strides["bhtd".index("h" if case.heads > 1 else "b")] == 0
+        if case.strided == "positions":
+            assert native.flags.c_contiguous
+            p = trial.positions(case)
+            (view,) = trial.position_arguments(p, x.shape, view=True)
+            np.testing.assert_array_equal(view, p)
+            assert view.strides[-1] == 2 * p.itemsize
+
+
+def test_what_shares_memory_is_not_handed_over_to_be_overwritten():
+    """Heads that are one and the same cannot hold several results."""
+    trial = trial_of(replace(WIDE, in_place=True))
+    assert "expanded" not in {case.strided for case in CHECKS["data.strides"].fixed(trial)}
+
+
+@pytest.mark.parametrize(
+    ("forms", "seen"),
+    [
+        (("t",), {"int64", "int32"}),
+        (("t", "bt", "offset"), {"int64", "int32", "offset"}),
+        (("bt", "none"), {"int64", "int32", "none"}),
+        (("none", "offset"), {"offset", "none"}),
+    ],
+)
+def test_every_claimed_form_of_positions_is_called(forms, seen):
+    """Those that `Trial.apply` does not choose, and 32-bit integers, in one clause."""
+    spec, called = RopeSpec(8, layout="half"), set()
+
+    def rope(x, *given):
+        kind = "none" if not given else "offset"
+        if given and not isinstance(given[0], int):
+            kind = given[0].dtype.name
+        called.add(kind)
+        p = np.asarray(given[0] if given else 0)
+        p = p + np.arange(x.shape[1]) if p.ndim == 0 else p
+        return apply_rope(x, p, spec, axes="bthd").astype(x.dtype)
+
+    claim = Claim(position_forms=forms)
+    report = check(rope, spec=spec, claim=claim, effort="quick", only=("independence.chunks",))
+    assert not report.findings
+    assert called == seen
+
+
+def test_integers_of_32_bits_may_be_refused():
+    """That is told, and no fault."""
+    spec = RopeSpec(8, layout="half")
+
+    def rope(x, positions):
+        if positions.dtype != np.int64:
+            raise TypeError("64 bits, please")
+        return apply_rope(x, positions, spec, axes="bthd").astype(x.dtype)
+
+    report = check(rope, spec=spec, effort="quick", only=("independence.chunks",))
+    assert not report.findings
+    told = {fact.what: fact.text for fact in report.facts}
+    assert told["positions of 32 bits"] == "not taken: raises TypeError: 64 bits, please"
+
+
+def test_views_that_run_backwards_may_be_refused():
+    """That is told, and no fault: few frameworks have them."""
+    spec = RopeSpec(8, layout="half")
+
+    def rope(x, positions):
+        if min(x.strides) < 0:
+            raise ValueError("negative strides")
+        return apply_rope(x, positions, spec, axes="bthd").astype(x.dtype)
+
+    report = check(
+        rope, spec=spec, claim=Claim(strided=True), effort="quick", only=("data.strides",)
+    )
+    assert not report.findings
+    told = {fact.what: fact.text for fact in report.facts}
+    assert told["views that run backwards"] == "not taken: raises ValueError: negative strides"
 
 
 # What the strategies reach

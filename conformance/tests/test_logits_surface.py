@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import rope_conformance as rc
 from rope_conformance.clauses import logits as family
+from rope_conformance.clauses._score_inputs import score_cases
 from rope_conformance.clauses._scores import Given, allowed, given, true_scores
 from rope_conformance.implementation import Implementation
 from rope_conformance.inputs import Case, QueriesKeys, data_type
@@ -139,6 +140,22 @@ def test_a_score_of_nothing_must_be_nothing():
     limit, size = allowed(trial, what, 1.0, "float32")
     assert size == 0
     assert 0 < limit < 1e-40
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("scores_turned_over", "queries and keys are exchanged"),
+        ("only_query_behind_all_keys", "queries stand behind all keys"),
+        ("keys_of_first_row", "k of row 0 stand for all rows"),
+        ("scores_of_rotated_channels_only", "channels that pass through are left out"),
+    ],
+)
+def test_a_fault_beside_the_amplitude_is_no_matter_of_it(name, said):
+    """Every clause that fails says the same, and of the same class."""
+    told = [r.failure for r in judged(WRONG[name].factory).findings]
+    assert {failure.fault for failure in told} == {WRONG[name].fault}
+    assert all(said in failure.message for failure in told)
 
 
 # What passes
@@ -298,7 +315,7 @@ def test_one_score_that_is_off_is_enough():
 def test_queries_and_keys_have_numbers_and_positions_of_their_own():
     """Few inputs in which the one could stand for the other."""
     trial = trial_of(SPEC, "float32", "float32")
-    pairs = family._pairs(trial)
+    pairs = score_cases(trial)
     assert sum(c.q.tokens != c.k.tokens for c in pairs) > len(pairs) / 2
     assert any(c.q.heads > c.k.heads > 1 for c in pairs)
     assert any(c.q.tokens == 1 < c.q.batch for c in pairs)

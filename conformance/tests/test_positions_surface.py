@@ -7,6 +7,7 @@ from hypothesis import given, settings
 import rope_conformance as rc
 from rope_conformance.clauses import positions as clauses
 from rope_conformance.implementation import Implementation
+from rope_conformance.neighbours import neighbours
 from rope_conformance.requests import (
     Asked,
     PositionRequest,
@@ -100,6 +101,14 @@ def test_requests_stay_inside_the_claim(kind, high):
     assert len(inside) >= CHECKS[kind].minimum
     others = rc.Claim(requests=tuple(other for other in KINDS if other != kind))
     assert not any(case.inside(others) for case in inside)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_neighbour_has_another_answer(kind):
+    """What is kept of the first request is wrong for the second."""
+    for pair in neighbours(kind):
+        first, other = (PositionRequest(**{"kind": kind, **one}) for one in pair)
+        assert not np.array_equal(right_positions(first), right_positions(other))
 
 
 def test_no_answer_is_empty_unless_that_is_claimed():
@@ -231,6 +240,9 @@ TOLD = {
     "new_tokens_at_one_position": "all new tokens are at one position",
     "sixteen_bit_positions": "wrap around in 16 bits",
     "decoding_frozen_by_shape": "the same request alone is answered rightly",
+    "masks_kept_by_row_sums": "the same request alone is answered rightly",
+    "decoding_kept_by_first_row": "the same request alone is answered rightly",
+    "parts_kept_without_order": "the same request alone is answered rightly",
     "rank_counts_from_zero": "each rank counts from 0",
     "rows_without_document_start": "read at a token's place in its document",
     "pack_cut_as_one_document": "the pack is cut as one document",

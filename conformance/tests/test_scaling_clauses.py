@@ -39,6 +39,7 @@ from rope_ref import (
 )
 
 SCALING = [each for each in all_checks() if each.name.startswith("scaling.")]
+NAMES = [each.name for each in SCALING]
 ROW = Case(1, 8, 1, (0, 1, 2, 3, 5, 100, 1000, 4000))
 
 PLAIN = PowerLaw(1e4)
@@ -192,7 +193,86 @@ def test_the_parameters_of_yarn():
     words = {w.partition("=")[0] for w, _ in other_parameters(RULES["yarn"])}
     assert words == {"factor", "original_length", "beta_fast", "beta_slow", "truncate"}
     amplitudes = " ".join(w for w, _ in other_amplitudes(RULES["yarn"]))
-    assert all(w in amplitudes for w in ("attention_factor=1.0", "factor=8", "mscale_all_dim"))
+    amplitude_of = ("attention_factor=1.0", "factor=8", "mscale_all_dim", "coefficient=11/80")
+    assert all(w in amplitudes for w in amplitude_of)
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        (RULES["yarn"], {"limit": "channels"}),
+        (YaRN(PLAIN, factor=4, original_length=4096, limit="pairs"), {"limit": "pairs"}),
+        (RULES["yarn"], {"beta_slow": 1.0}),
+        (RULES["by parts"], {"betas": (1.25, 0.75)}),
+        (RULES["by parts"], {"gammas": (16.0, 2.0)}),
+        (RULES["by parts"], {"ntk_factor": 1.0}),
+        (RULES["by parts"], {"extrapolation_factor": 1.0}),
+        (RULES["llama 3"], {"factor": 32.0}),
+        (RULES["llama 3"], {"low_freq_factor": 1.0}),
+        (RULES["vllm ntk"], {"mixing": 0.6}),
+    ],
+)
+def test_a_parameter_that_is_fixed_is_found(rule, change):
+    """Right for the rule itself, and a matter of scaling: nothing is kept from before."""
+
+    class Fixed(Reference):
+        def __init__(self, spec):
+            if isinstance(spec.frequencies, type(rule)):
+                spec = replace(spec, frequencies=replace(spec.frequencies, **change))
+            super().__init__(spec)
+
+    report = rc.check(Fixed, spec=spec_of(rule), effort="quick", only=NAMES)
+    assert {r.clause for r in report.findings} == {"scaling.parameters"}
+    assert report.fault == "scaling"
+
+
+def test_what_is_kept_from_one_to_the_next_is_a_matter_of_memory():
+    """By base and width, whatever the scaling: amplitudes and frequencies alike."""
+    made = {}
+
+    class Remembers(Reference):
+        def __init__(self, spec):
+            key = base_below(spec.frequencies), spec.rotary_dim
+            super().__init__(made.setdefault(key, spec))
+
+    report = rc.check(Remembers, spec=spec_of(RULES["yarn"]), effort="quick", only=NAMES)
+    found = {r.clause: r.failure.fault for r in report.findings}
+    assert found == {"scaling.amplitude": "cache", "scaling.parameters": "cache"}
+
+
+def test_a_remap_that_is_wrong_at_some_widths_is_a_matter_of_scaling():
+    """No kernel has an edge there, and nothing is kept: the remap is read otherwise."""
+
+    class WithinPairs(Reference):
+        def __init__(self, spec):
+            if isinstance(spec.frequencies, YaRN):
+                spec = replace(spec, frequencies=replace(spec.frequencies, limit="pairs"))
+            super().__init__(spec)
+
+    rule = YaRN(PLAIN, factor=16, original_length=4096)
+    report = rc.check(WithinPairs, spec=spec_of(rule), effort="quick", only=["frequency.widths"])
+    assert [r.failure.fault for r in report.findings] == ["scaling"]
+
+
+def test_a_width_that_is_fixed_is_not_changed():
+    """Ladders for each axis fix the width, also where a parameter is found to be wrong."""
+
+    class SecondAxisPlain(Reference):
+        def __init__(self, spec):
+            super().__init__(spec)
+            rule = spec.frequencies
+            if isinstance(rule, Linear):
+                w, slow = np.array(rule.rule.theta(64)), np.array(rule.theta(64))
+                mixed = np.where(np.array(spec.pair_axes) == 0, slow, w)
+                self.spec = replace(spec, frequencies=Given(mixed.tolist()))
+
+    rule = Linear(rr.Axial(PLAIN, (32, 32)), factor=2)
+    spec = spec_of(rule, pair_axes=rr.axial_axes((32, 32)))
+    report = rc.check(SecondAxisPlain, spec=spec, effort="quick", only=NAMES)
+    assert not report.doubts
+    assert {r.clause for r in report.findings} == {"scaling.divided", "scaling.parameters"}
+    assert report.fault == "scaling"
+    assert "axis 1 are not divided by the factor 2" in report.findings[0].failure.cause
 
 
 def test_the_base_is_changed_below_all_remaps():
@@ -263,6 +343,74 @@ def test_a_remap_that_was_not_claimed_is_named(made, words):
     cause = likely_cause(trial, ROW, "apply")
     assert words in cause.words
     assert cause.fault == "scaling"
+
+
+AXES = rr.axial_axes((20, 22, 22))
+COSMOS = rr.Axial((NTK(PLAIN, alpha=2), PLAIN, PLAIN), (20, 22, 22))
+SEEN = {
+    "another alpha": (RULES["ntk"], NTK(PLAIN, alpha=1001), {}, "that is of alpha=1001"),
+    "a plain ladder": (RULES["llama 3"], PowerLaw(7e5), {}, "a power law of base 700000, claimed"),
+    "ntk left out": (COSMOS, plain_rule(COSMOS), {"pair_axes": AXES}, "NTK is not applied on axis"),
+    "ntk everywhere": (
+        COSMOS,
+        rr.Axial(NTK(PLAIN, alpha=2), COSMOS.widths),
+        {"pair_axes": AXES},
+        "NTK of axis 0 is applied on every axis",
+    ),
+    "one pair too many": (
+        RULES["proportional"],
+        Proportional(PLAIN, fraction=9 / 32),
+        {},
+        "9 of 32 pairs turn, not 8",
+    ),
+    "a share left out": (
+        NTKByParts(PLAIN, factor=4, ntk_factor=0.5),
+        RULES["by parts"],
+        {},
+        "ntk_factor is 1, its usual value, claimed 0.5",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_what_is_seen_is_named(name):
+    """The rule that frequencies are of, where another is claimed."""
+    claimed, made, rest, words = SEEN[name]
+    rope = Reference(spec_of(made, **rest))
+    trial = trial_of(lambda x, positions: rope.apply_rope(x, positions), spec_of(claimed, **rest))
+    cause = likely_cause(trial, ROW, "apply")
+    assert words in cause.words
+    assert cause.fault == "scaling"
+
+
+MOVED = {
+    "rounded": (lambda p: np.rint(p / 8) * 8, "divided by 8 and rounded to whole numbers"),
+    "beyond": (lambda p: np.where(p < 2048, 8 * p, p), "positions below 2048 are not divided"),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_positions_that_are_divided_otherwise_are_named(name):
+    """Rounded afterwards, or only behind a length."""
+    moved, words = MOVED[name]
+    spec = spec_of(RULES["linear"])
+    trial = trial_of(lambda x, p: Reference(spec).apply_rope(x, moved(p)), spec)
+    cause = likely_cause(trial, ROW, "apply")
+    assert words in cause.words
+    assert cause.fault == "scaling"
+
+
+def test_pairs_that_come_out_as_0_are_named():
+    """They stand still, so they must stay as they are."""
+    spec = spec_of(RULES["proportional"])
+
+    def dropped(x, positions):
+        y = Reference(spec).apply_rope(x, positions)
+        y[..., 8:32], y[..., 40:64] = 0, 0
+        return y
+
+    cause = likely_cause(trial_of(dropped, spec), ROW, "apply")
+    assert (cause.words, cause.fault) == ("pairs that should stand still come out as 0", "scaling")
 
 
 def test_two_faults_are_named_together():

@@ -14,9 +14,12 @@ from rope_conformance.clauses._lengths import Served
 from rope_conformance.trial import Trial
 from rope_ref import RopeSpec
 
-__all__ = ["judged_by_tables"]
+__all__ = ["judged_by_tables", "looked_at", "real_tokens"]
 
 Array = npt.NDArray[Any]
+
+# Of longer results some tokens are looked at: the ends, and where tables end.
+_LOOK_AT_ALL = 1200
 
 # Second-order terms: what is rotated again is itself off by its bound.
 _SECOND_ORDER = 1 + 2**-5
@@ -106,3 +109,19 @@ def _joined(parts: Iterable[tuple[Array, Judgement]], shape: tuple[int, int]) ->
             room = whole.setdefault(name, np.zeros((*shape, *part.shape[2:])))
             room[own] = part[own[:, columns]]
     return replace(judgement, **whole)
+
+
+def real_tokens(x: Array, lengths: tuple[int, ...] | None) -> Array:
+    """Which tokens (B, T) are no padding."""
+    tokens = np.arange(x.shape[1])
+    return np.asarray(tokens < np.array(lengths or (x.shape[1],) * x.shape[0])[:, None])
+
+
+def looked_at(tokens: int) -> Array:
+    """Which tokens of a result are judged: all, or of a long one the telling ones."""
+    if tokens <= _LOOK_AT_ALL:
+        return np.arange(tokens)
+    powers = [2**k + d for k in range(tokens.bit_length()) for d in (-1, 0, 1)]
+    spread = range(0, tokens, max(tokens // 61, 1))
+    chosen = {*powers, *spread, *range(8), *range(tokens - 8, tokens)}
+    return np.array(sorted(n for n in chosen if 0 <= n < tokens))

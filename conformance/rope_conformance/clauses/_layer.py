@@ -32,6 +32,29 @@ def placed(claim: Claim, start: int, tokens: int) -> range:
     return range(start, start + tokens)
 
 
+def large_layers(trial: Trial) -> list[Case]:
+    """More rows, heads and tokens than are done at a time, odd numbers of each."""
+    shapes = [(35, 3, 3, 1), (1, 3, 195, 65), (1, 1031, 3, 1)]
+    if trial.namespace.fixed_shapes:  # each new shape is a compilation
+        shapes = [(35, 5, 33, 11)]
+    low, high = trial.claim.position_range
+    result = []
+    for b, tokens, h, g in shapes:
+        t = min(tokens, high - low + 1)
+        result.append(trial.cut(Case(b, t, h, placed(trial.claim, 3, t), parameter=g)))
+    return [replace(case, parameter=key_heads(case)) for case in result]
+
+
+def demand_positions(
+    trial: Trial, positions: Array, shape: tuple[int, ...], given: Sequence[Any], fault: Fault
+) -> None:
+    """Fail if the positions that a call was given are others after it."""
+    own = trial.position_arguments(positions, shape)
+    for before, after in zip(own, given, strict=True):
+        if not isinstance(after, int) and not np.array_equal(trial.host(before), trial.host(after)):
+            raise CheckFailure("the positions were changed by the call", fault=fault)
+
+
 def layer_data(trial: Trial, case: Case) -> tuple[Array, Array, Array]:
     """Numbers for q, k and v."""
     fewer = replace(case, heads=key_heads(case))

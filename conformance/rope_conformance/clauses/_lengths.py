@@ -7,6 +7,7 @@ until what comes out tells them apart; see `rope_ref.serving`.
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, get_args
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.accuracy import judge
-from rope_conformance.claim import CachedKeys, LengthRule
+from rope_conformance.claim import CachedKeys, Claim, LengthRule
 from rope_conformance.faults import Fault
 from rope_conformance.sessions import CONVENTIONS, Convention
 from rope_conformance.trial import Trial
@@ -26,6 +27,7 @@ __all__ = [
     "Reading",
     "Served",
     "follows_length",
+    "length_facts",
     "of_spec",
     "other_length",
     "readings",
@@ -36,15 +38,23 @@ Rule = DynamicNTK | LongRoPE
 
 _ROUNDINGS = 4  # a token that was rotated again may be off by a few bounds
 
-_FOLLOWED: tuple[LengthRule, ...] = ("forward", "resets", "grows", "token")
+_FOLLOWED: tuple[LengthRule, ...] = ("forward", "row", "resets", "grows", "token")
+
+_BLOCKS = (16, 32, 64, 128, 256)  # that lengths are rounded to
 
 FACTS: dict[str, str] = {
     "forward": "the length of each call: its largest position plus 1",
     "resets": "the longest call, until one is shorter than the original length",
     "grows": "the longest call there has been",
     "token": "each token's own position plus 1",
+    "row": "the length of each call: its largest position plus 1",
     "kept": "keep the frequencies they were rotated by",
     "renewed": "are rotated by the new frequencies",
+}
+
+_ROWS: dict[LengthRule | None, str] = {
+    "forward": "the longest decides for all",
+    "row": "each has the frequencies of its own length",
 }
 
 
@@ -95,6 +105,21 @@ def readings(trial: Trial) -> tuple[Reading, ...]:
     )
 
 
+def length_facts(left: Collection[Reading], claim: Claim) -> dict[str, str]:
+    """What the readings that are left say, where the claim says nothing."""
+    found = {}
+    rules = {reading.length_rule for reading in left}
+    lengths = {FACTS[str(rule)] for rule in rules}
+    if len(lengths) == 1 and claim.length_rule is None:
+        found["which length sets the frequencies"] = lengths.pop()
+        if len(rules) == 1 and rules <= set(_ROWS):
+            found["where rows differ in length"] = _ROWS[rules.pop()]
+    keys = {FACTS[reading.cached_keys] for reading in left}
+    if len(keys) == 1 and claim.cached_keys is None:
+        found["when the frequencies change, cached keys"] = keys.pop()
+    return found
+
+
 class Served:
     """The frequencies of an object at each of its calls, under every reading.
 
@@ -130,14 +155,19 @@ class Served:
             original = int(first.original_length)
             positions = np.where(positions >= original, 2 * original, positions)
         if length_rule == "token":
-            for position in np.unique(positions):
+            for position in np.unique(positions[real]):
                 tables[positions == position] = self._number(_next(first, position, "forward"))
+            return tables
+        if length_rule == "row":
+            for part in _parts(positions, each):
+                for row, own, table in zip(positions, real, tables, strict=True):
+                    last = int(row[part][own[part]].max())
+                    table[part] = self._number(_next(first, last, "forward"))
             return tables
         assert length_rule != "configured"
         key = reading.convention, length_rule
         rule = self._now.get(key, first)
-        parts = [[n] for n in range(positions.shape[1])] if each else [slice(None)]
-        for part in parts:
+        for part in _parts(positions, each):
             last = int(positions[:, part][real[:, part]].max())
             rule = _next(rule, last, length_rule)
             tables[:, part] = self._number(rule)
@@ -150,6 +180,11 @@ class Served:
                 return number
         self.specs.append(replace(self.specs[0], frequencies=rule))
         return len(self.specs) - 1
+
+
+def _parts(positions: Array, each: bool) -> list[slice]:
+    """The tokens of each call."""
+    return [slice(n, n + 1) for n in range(positions.shape[1])] if each else [slice(None)]
 
 
 @lru_cache(maxsize=1024)
@@ -166,7 +201,13 @@ def of_spec(trial: Trial, spec: RopeSpec) -> Trial:
 
 
 def other_length(
-    trial: Trial, served: Served, number: int, x: Array, y: Array, position: int, call: int
+    trial: Trial,
+    served: Served,
+    number: int,
+    x: Array,
+    y: Array,
+    position: int,
+    lengths: Collection[int],
 ) -> tuple[str, Fault] | None:
     """Say by the frequencies of which other length a token (H, D) came out, if by any.
 
@@ -180,14 +221,14 @@ def other_length(
         The token given and returned.
     position
         Where it stands.
-    call
-        How many tokens there were in its call.
+    lengths
+        Those that may have been taken for that of its call, the right one first. What is near
+        them is tried too.
     """
     first = served.specs[0].frequencies
     assert isinstance(first, DynamicNTK | LongRoPE)
-    near = (position, position + 2, position + 1, call)
     tried: list[Any] = [spec.frequencies for spec in served.specs]
-    tried += [served_rule(first, n - 1) for n in near if n > 0]
+    tried += [served_rule(first, n - 1) for n in dict.fromkeys(_near(lengths)) if n > 0]
     want = served.specs[number].frequencies
     for rule in dict.fromkeys(tried):
         spec = replace(served.specs[0], frequencies=rule)
@@ -199,6 +240,15 @@ def other_length(
             earlier = any(rule == spec.frequencies for spec in served.specs[1:])
             return words, "cache" if earlier else "scaling"
     return None
+
+
+def _near(lengths: Collection[int]) -> Iterator[int]:
+    """The lengths, then one less and one more, then rounded up and down."""
+    yield from lengths
+    yield from (n + d for n in lengths for d in (-1, 1))
+    for n in list(lengths)[:1]:
+        yield from (-(-n // block) * block for block in _BLOCKS)
+        yield from (n // block * block for block in _BLOCKS)
 
 
 def _of(rule: Any) -> str:

@@ -13,12 +13,12 @@ import numpy.typing as npt
 from rope_conformance.accuracy import Judgement
 from rope_conformance.clauses._caches import begin, trial_on
 from rope_conformance.clauses._hints import instead
-from rope_conformance.clauses._judging import judged_by_tables
+from rope_conformance.clauses._judging import judged_by_tables, looked_at, real_tokens
 from rope_conformance.clauses._lengths import (
-    FACTS,
     Reading,
     Served,
     follows_length,
+    length_facts,
     of_spec,
     other_length,
     readings,
@@ -33,9 +33,6 @@ from rope_ref import pair_channels
 __all__ = ["play"]
 
 Array = npt.NDArray[Any]
-
-# Of longer results some tokens are looked at: the ends, and where tables end.
-_LOOK_AT_ALL = 1200
 
 _IF = {"kept": "the others keep their positions", "closed": "the gap is closed"}
 
@@ -95,6 +92,8 @@ class _Player:
         self.served = Served(trial.spec)
         self.scaled = follows_length(trial)
         self.evicted = False
+        self.between = ""
+        self.applied: list[int] = []
         self.requests: dict[int, _Request] = {}
         self.number = 0
         self.calls: dict[str, Callable[..., None]] = {
@@ -122,6 +121,7 @@ class _Player:
     def start(self) -> None:
         """Forget the request in use, and begin another."""
         self.requests.pop(self.number, None)
+        self.between, self.applied = "", []
         assert self.request
 
     def prefill(self, tokens: int, lengths: tuple[int, ...] | None = None) -> None:
@@ -178,10 +178,12 @@ class _Player:
             places.shift(delta)
         request.changed += f" after shift({delta})"
 
-    def apply(self) -> None:
+    def apply(self, first: int = 0) -> None:
         """Rotate something that has nothing to do with the request."""
-        case = Case(self.session.batch, 3, self.session.heads, range(3))
+        case = Case(self.session.batch, 3, self.session.heads, range(first, first + 3))
         self.trial.apply(self.trial.x(case), case.position_array())
+        self.applied.append(first + 3)
+        self.between = f", and apply_rope at {first} to {first + 2},"
 
     def other(self) -> None:
         """Let another object of the same make serve a request."""
@@ -231,7 +233,7 @@ class _Player:
         request = self.request
         before = request.tokens
         request.x.append(x)
-        real = _real(x, lengths)
+        real = real_tokens(x, lengths)
         grown = {name: p.grow(x.shape[1], lengths) for name, p in request.places.items()}
         calls = {
             (r.convention, r.length_rule): self.served.call(
@@ -258,10 +260,10 @@ class _Player:
         method: str = "",
     ) -> None:
         """Judge tokens that stand in some slots; under two conventions one must fit."""
-        tokens = _looked_at(x.shape[1])
-        real = _real(x, lengths)[:, tokens]
+        tokens = looked_at(x.shape[1])
+        real = real_tokens(x, lengths)[:, tokens]
         x, y = x[:, tokens], y[:, tokens]
-        what += self.request.changed
+        what += self.request.changed + self.between
         self._demand_untouched(what, x, y, real)
         verdicts: list[tuple[list[Reading], Judgement]] = []
         for alike in self._told_apart(slots, method):
@@ -332,8 +334,9 @@ class _Player:
                 place = np.s_[spot.row, spot.token]
                 number = self._stand(alike[0], slots, method)[1][:, tokens][place]
                 spot = replace(spot, token=int(tokens[spot.token]))
+                lengths = self._lengths(alike[0], slots, spot, method)
                 words, fault = self._instead(
-                    x[place], y[place], spot, method, x.shape[1], int(number)
+                    x[place], y[place], spot, method, x.shape[1], int(number), lengths
                 )
                 if len(conventions) > 1:
                     words += f", if {_IF[alike[0].convention]}; "
@@ -343,16 +346,33 @@ class _Player:
                 found.append(CheckFailure(f"{what} {words}", spot, fault=fault))
         raise next((failure for failure in found if "wrong," not in str(failure)), found[0])
 
+    def _lengths(self, reading: Reading, slots: slice, spot: Spot, method: str) -> list[int]:
+        """What may have been taken for the length where a bad token came out: that itself first."""
+        places = self.request.places[reading.convention]
+        own = places.slots[:, slots] + 1
+        ends = own[:, spot.token] if method == "step" else places.next
+        first = ends[spot.row] if reading.length_rule == "row" else ends.max()
+        call = 1 if method == "step" else own.shape[1]
+        position = int(spot.position)
+        others = (*ends, *own[:, -1], call, position + 1, position, self.request.tokens)
+        return [int(n) for n in (first, *others, *self.applied)]
+
     def _instead(
-        self, x: Array, y: Array, spot: Spot, method: str, tokens: int, number: int
+        self,
+        x: Array,
+        y: Array,
+        spot: Spot,
+        method: str,
+        tokens: int,
+        number: int,
+        lengths: list[int],
     ) -> tuple[str, Fault | None]:
         """In words what became of the first bad token, and its class: a hint, no verdict."""
         if self.scaled:
-            call = tokens if method == "prefill" else 1
             position = int(spot.position)
-            other = other_length(self.trial, self.served, number, x, y, position, call)
+            other = other_length(self.trial, self.served, number, x, y, position, lengths)
             if other is not None:
-                return other[0], other[1] if method else "cache"
+                return other[0], other[1] if method and not self.between else "cache"
         found = instead(of_spec(self.trial, self.served.specs[number]), x, y, int(spot.position))
         if found.fault == "cache" and spot.row > 0 and tokens == 1:
             return found.words, "kernel-shape"
@@ -373,26 +393,5 @@ class _Player:
         if self.evicted and len({r.convention for r in self.readings}) == 1:
             found["when cached tokens go"] = _FACTS[self.readings[0].convention]
         if self.scaled:
-            rules, claim = {r.length_rule for r in self.readings}, self.trial.claim
-            if len(rules) == 1 and claim.length_rule is None:
-                found["which length sets the frequencies"] = FACTS[str(rules.pop())]
-            keys = {r.cached_keys for r in self.readings}
-            if len(keys) == 1 and claim.cached_keys is None:
-                found["when the frequencies change, cached keys"] = FACTS[keys.pop()]
+            found |= length_facts(self.readings, self.trial.claim)
         return found
-
-
-def _real(x: Array, lengths: tuple[int, ...] | None) -> Array:
-    """Which tokens (B, T) are no padding."""
-    tokens = np.arange(x.shape[1])
-    return np.asarray(tokens < np.array(lengths or (x.shape[1],) * x.shape[0])[:, None])
-
-
-def _looked_at(tokens: int) -> Array:
-    """Which tokens of a result are judged: all, or of a long one the telling ones."""
-    if tokens <= _LOOK_AT_ALL:
-        return np.arange(tokens)
-    powers = [2**k + d for k in range(tokens.bit_length()) for d in (-1, 0, 1)]
-    spread = range(0, tokens, max(tokens // 61, 1))
-    chosen = {*powers, *spread, *range(8), *range(tokens - 8, tokens)}
-    return np.array(sorted(n for n in chosen if 0 <= n < tokens))

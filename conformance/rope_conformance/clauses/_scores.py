@@ -264,9 +264,12 @@ def explained(
         if new is not None and fits(call_logits(new, what)[0], what):
             words = "a new object does it rightly, this one was used before"
             return CheckFailure(f"{failure}; {words}", fault="cache")
-    for words, fault, other in _suspects(what):
+    for words, fault, other in (*_suspects(what), *_left_out(what, trial)):
         if fits(scores, other):
             return CheckFailure(f"{failure}; {words}", fault=fault)
+    if what.q.shape[1] == what.k.shape[1] and fits(scores.swapaxes(2, 3), what):
+        words = "queries and keys are exchanged in the scores"
+        return CheckFailure(f"{failure}; {words}", fault="broadcast")
     want, (limit, size) = true_scores(trial, what, factor), allowed(trial, what, factor, kind)
     if (np.abs(scores - want) <= size / 256).all():
         words = "all scores are nearly right: something is rounded on the way"
@@ -275,7 +278,34 @@ def explained(
     if fitted is not None:
         words = f"all scores are {fitted:.6g} times what they should be"
         return CheckFailure(f"{failure}; {words}", fault="scaling")
+    by_head = [
+        _fitted(scores[:, [h]], want[:, [h]], (limit[:, [h]], size[:, [h]]))
+        for h in range(want.shape[1])
+    ]
+    if all(by_head):
+        words = "each head's scores are right up to a factor, which is not the same for all"
+        return CheckFailure(f"{failure}; {words}", fault="scaling")
+    bad, _ = wrong_scores((scores, want), (limit, size))
+    with contextlib.suppress(CheckFailure, TargetRaised):
+        one = _alone(what, tuple(np.argwhere(bad)[0].tolist())) if bad.any() else None
+        if one is not None and fits(call_logits(new or trial, one)[0], one):
+            words = "its query and its key alone have the right score"
+            return CheckFailure(f"{failure}; {words}", fault="kernel-shape")
     return failure
+
+
+def _alone(what: Given, place: tuple[int, ...]) -> Given | None:
+    """One row, head, query and key of a call; None if it has no more."""
+    b, h, i, j = place
+    g = h * what.k.shape[2] // what.q.shape[2]
+    q, k = (x[[b]][:, [t]][:, :, [n]] for x, t, n in ((what.q, i, h), (what.k, j, g)))
+    if (q.shape, k.shape) == (what.q.shape, what.k.shape):
+        return None
+    positions = (
+        (p if p.ndim == 1 else p[[b]])[..., [t]]
+        for p, t in ((what.q_positions, i), (what.k_positions, j))
+    )
+    return Given(q, k, *positions)
 
 
 def new_object(trial: Trial) -> Trial | None:
@@ -314,6 +344,8 @@ def _suspects(what: Given) -> Iterator[tuple[str, Fault, Given]]:
     if p_k.shape[-1] >= p_q.shape[-1]:
         same = p_k[..., : p_q.shape[-1]]
         yield "queries stand at the positions of keys", "position", replace(what, q_positions=same)
+    behind = p_k.max(axis=-1, keepdims=True) + 1 + queries
+    yield "queries stand behind all keys", "position", replace(what, q_positions=behind)
     turned = replace(what, q_positions=-p_q, k_positions=-p_k)
     yield "the distance has the other sign", "sign", turned
     yield "queries turn the other way", "sign", replace(what, q_positions=-p_q)
@@ -323,6 +355,30 @@ def _suspects(what: Given) -> Iterator[tuple[str, Fault, Given]]:
         # Interleaved, as if every query head had a key head of its own.
         own = what.k[:, :, np.arange(heads) % shared]
         yield "the groups of heads are interleaved", "broadcast", replace(what, k=own)
+    if len(what.q) > 1:
+        for name in ("q", "k", "q_positions", "k_positions"):
+            array = getattr(what, name)
+            if name in ("q", "k") or array.ndim == 2:
+                first = np.broadcast_to(array[:1], array.shape)
+                yield (
+                    f"{name} of row 0 stand for all rows",
+                    "broadcast",
+                    replace(what, **{name: first}),
+                )
+
+
+def _left_out(what: Given, trial: Trial) -> Iterator[tuple[str, Fault, Given]]:
+    """Channels that do not enter the scores."""
+    rotating = pair_channels(trial.spec).ravel()
+    rest = np.setdiff1d(np.arange(trial.spec.head_dim), rotating)
+    for words, channels in (
+        ("channels that pass through are left out", rest),
+        ("channels that rotate are left out", rotating),
+    ):
+        if channels.size:
+            q = what.q.copy()
+            q[..., channels] = 0
+            yield words, "partial", replace(what, q=q)
 
 
 def _fitted(got: Array, want: Array, limits: tuple[Array, Array]) -> float | None:

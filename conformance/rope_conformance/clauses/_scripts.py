@@ -10,6 +10,7 @@ from rope_conformance.sessions import Session
 from rope_conformance.trial import Trial
 
 __all__ = [
+    "Script",
     "evictions",
     "fixed",
     "in_chunks",
@@ -22,10 +23,10 @@ __all__ = [
     "shifts",
 ]
 
-_Script = tuple[int, int, tuple[tuple[Any, ...], ...]]
+Script = tuple[int, int, tuple[tuple[Any, ...], ...]]
 
 
-def fixed(*scripts: _Script, others: int = 0, used: int = 0) -> Callable[[Trial], list[Session]]:
+def fixed(*scripts: Script, others: int = 0, used: int = 0) -> Callable[[Trial], list[Session]]:
     """Sessions cut down to the claimed axes; the first few also on objects of other specs.
 
     `others`: how many are also tried with an amplitude and with half the channels; `used`:
@@ -107,7 +108,7 @@ _TABLES: tuple[int, ...] = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 32768)
 
 def past_tables(trial: Trial) -> list[Session]:
     """Up to the end of a table and over it: by steps, by a chunk, in one call, in a second one."""
-    scripts: list[_Script] = [(1, 1, (("prefill", 1), ("step", 1100)))]
+    scripts: list[Script] = [(1, 1, (("prefill", 1), ("step", 1100)))]
     tables = _TABLES
     if trial.namespace.fixed_shapes:  # each new shape is a compilation
         tables = (512, 4096)
@@ -151,7 +152,7 @@ def shifts(trial: Trial) -> list[Session]:
     offered = offers(trial)
     look: tuple[tuple[Any, ...], ...] = (("keys",),) if "keys" in offered else ()
     step = (*look, ("step", 1), *look)
-    scripts: list[_Script] = [
+    scripts: list[Script] = [
         (2, 3, (("prefill", 5), ("shift", 3), *step, ("step", 2), *look)),
         (1, 2, (("prefill", 6), ("shift", 0), *step, ("shift", 0), *step)),
         (1, 2, (("prefill", 6), ("shift", 7), ("shift", -5), *step, ("shift", 9), *step)),
@@ -173,7 +174,7 @@ def interleaved_sessions(trial: Trial) -> list[Session]:
     offered = offers(trial)
     look: tuple[tuple[Any, ...], ...] = (("keys",),) if "keys" in offered else ()
     other, back = ("use", 1), ("use", 0)
-    scripts: list[_Script] = [
+    scripts: list[Script] = [
         (2, 2, (("prefill", 5), other, ("prefill", 3), back, ("step", 2), *look,
                 other, ("step", 2), *look, back, ("step", 1), *look)),
         (1, 3, (("prefill", 4), ("step", 1), other, ("prefill", 40), ("step", 1), back,

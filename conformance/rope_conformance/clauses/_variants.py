@@ -27,6 +27,14 @@ def amplified(trial: Trial) -> Trial | str:
     return _made(trial, spec, f"with the amplitude {OTHER_AMPLITUDE}")
 
 
+def unamplified(trial: Trial) -> Trial | str:
+    """With the amplitude 1."""
+    spec = trial.spec
+    if spec.frequencies.amplitude != 1:
+        spec = replace(spec, frequencies=Given(spec.theta()))
+    return _made(trial, spec, "without an amplitude")
+
+
 def half_rotated(trial: Trial) -> Trial | str:
     """With channels that do not rotate."""
     spec = trial.spec

@@ -2,21 +2,32 @@
 
 ``from_config(mapping)`` returns an implementation for the config of a model of the
 claimed pair layout. What it does not know it may refuse, by any exception; what it takes
-it must read rightly.
+it must read rightly. It is told neither a type of layers nor a length of text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import json
+import re
+from dataclasses import replace
 from typing import Any
 
 from rope_conformance.accuracy import judge
-from rope_conformance.configs import ModelConfig, config
+from rope_conformance.configs import (
+    ModelConfig,
+    key_configs,
+    name_configs,
+    plain_configs,
+    wrong_configs,
+)
 from rope_conformance.implementation import Implementation, TargetError
 from rope_conformance.inputs import Case
 from rope_conformance.registry import Clause
+from rope_conformance.rules import has_length
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
 from rope_ref import RopeSpec
+from rope_ref.errors import ConfigError
 
 
 def _no_layout_of_its_own(trial: Trial) -> str | None:
@@ -30,7 +41,7 @@ PLAIN = Clause(
     id="config.plain",
     sentence=(
         "A config without scaling gives its base and the width of its heads; what it leaves out "
-        "has the model's default."
+        "has the model's default. To read a config changes nothing that was there before."
     ),
     formula=r"\theta_i = b^{-2i/R}",
     reference="rope_ref.model_config:read_hf_config",
@@ -74,152 +85,43 @@ REFUSED = Clause(
     opened_by=_no_layout_of_its_own,
 )
 
-_MODEL: dict[str, Any] = {
-    "hidden_size": 256,
-    "num_attention_heads": 4,
-    "max_position_embeddings": 131_072,
-    "rope_theta": 500_000.0,
-}
-_LINEAR = {"rope_type": "linear", "factor": 8.0}
-_LLAMA3 = {
-    "rope_type": "llama3",
-    "factor": 8.0,
-    "low_freq_factor": 1.0,
-    "high_freq_factor": 4.0,
-    "original_max_position_embeddings": 8192,
-}
-_YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32_768}
-_LONGROPE = {
-    "rope_type": "longrope",
-    "short_factor": [1.0 + i / 32 for i in range(32)],
-    "long_factor": [1.0 + i for i in range(32)],
-    "factor": 32.0,
-    "original_max_position_embeddings": 4096,
-}
-# Of each scaling, a key and another value for it, chosen so that it shows.
-_CHANGES: tuple[tuple[dict[str, Any], str, Any], ...] = (
-    (_LINEAR, "factor", 3.0),
-    (_LLAMA3, "factor", 32.0),
-    (_LLAMA3, "low_freq_factor", 2.0),
-    (_LLAMA3, "high_freq_factor", 16.0),
-    (_LLAMA3, "original_max_position_embeddings", 2048),
-    (_YARN, "factor", 16.0),
-    (_YARN, "original_max_position_embeddings", 4096),
-    (_YARN, "beta_fast", 8.0),
-    (_YARN, "beta_slow", 4.0),
-    (_YARN, "truncate", False),
-    (_YARN, "attention_factor", 1.0),
-    (_LONGROPE, "short_factor", [2.0 - i / 64 for i in range(32)]),
-    (_LONGROPE, "attention_factor", 1.5),
-)
-
-
-def _model(trial: Trial, **keys: Any) -> dict[str, Any]:
-    """A model whose pairs are laid out as those of the claimed spec."""
-    kind = "llama" if trial.spec.layout == "half" else "cohere"
-    return {"model_type": kind, **_MODEL, **keys}
-
-
-def _without(content: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in content.items() if name != key}
-
-
-def _plain(trial: Trial) -> list[ModelConfig]:
-    plain = _model(trial)
-    narrow = _model(trial, head_dim=32)
-    return [
-        config(plain),
-        config(_model(trial, rope_theta=10_000.0)),
-        config(_model(trial, rope_theta=1_000_000), "rope_theta", _without(plain, "rope_theta")),
-        config(_without(plain, "rope_theta")),
-        config(narrow, "head_dim", plain),
-        config(_model(trial, hidden_size=512)),
-        config(_model(trial, rope_scaling=None)),
-    ]
-
-
-def _keys(trial: Trial) -> list[ModelConfig]:
-    found = []
-    for scaling, key, value in _CHANGES:
-        changed = _model(trial, rope_scaling=scaling | {key: value})
-        found.append(config(changed, f"rope_scaling[{key!r}]", _model(trial, rope_scaling=scaling)))
-    for scaling in (_LINEAR, _LLAMA3, _YARN, _LONGROPE):
-        found.append(config(_model(trial, rope_scaling=scaling), "rope_scaling", _model(trial)))
-    weights = _YARN | {"mscale": 1.0, "mscale_all_dim": 0.5}
-    found.append(
-        config(_model(trial, rope_scaling=weights), "rope_scaling['mscale_all_dim']",
-               _model(trial, rope_scaling=_YARN))
-    )  # fmt: skip
-    if trial.spec.layout == "half":
-        whole = _model(trial) | {"model_type": "phi"}
-        part = whole | {"partial_rotary_factor": 0.5}
-        quarter = whole | {"partial_rotary_factor": 0.25}
-        found.append(config(quarter, "partial_rotary_factor", part))
-    return found
-
-
-def _names(trial: Trial) -> list[ModelConfig]:
-    found = []
-    for scaling in (_LINEAR, _LLAMA3, _YARN):
-        old = {"type": scaling["rope_type"], **_without(scaling, "rope_type")}
-        found.append(config(_model(trial, rope_scaling=old), "rope_scaling['type']", _model(trial)))
-        inside = scaling | {"rope_theta": 500_000.0}
-        new = _without(_model(trial, rope_parameters=inside), "rope_theta")
-        found.append(
-            config(new, "rope_parameters", _without(_model(trial), "rope_theta"))
-        )  # fmt: skip
-    inside = {"rope_type": "default", "rope_theta": 1_000_000.0}
-    new = _without(_model(trial, rope_parameters=inside), "rope_theta")
-    found.append(
-        config(new, "rope_parameters['rope_theta']", _without(_model(trial), "rope_theta"))
-    )
-    length = "original_max_position_embeddings"
-    shorter = _model(trial, max_position_embeddings=8192)
-    found.append(config(shorter | {"rope_scaling": _without(_YARN, length)}))
-    return found
-
-
-def _wrong(trial: Trial) -> list[ModelConfig]:
-    scalings: list[tuple[str, Any]] = [
-        ("rope_scaling['rope_type']='yaarn'", _YARN | {"rope_type": "yaarn"}),
-        ("rope_scaling['rope_type']='spiral'", {"rope_type": "spiral", "factor": 2.0}),
-        ("rope_scaling['beta_fats']", _YARN | {"beta_fats": 16.0}),
-        ("rope_scaling['low_frequency_factor']", _LLAMA3 | {"low_frequency_factor": 2.0}),
-        ("rope_scaling['factor'] left out", _without(_LINEAR, "factor")),
-        ("rope_scaling['low_freq_factor'] left out", _without(_LLAMA3, "low_freq_factor")),
-        ("rope_scaling['factor']=0", _LINEAR | {"factor": 0.0}),
-        ("rope_scaling['factor']=-2", _YARN | {"factor": -2.0}),
-        ("rope_scaling['factor']='4'", _LINEAR | {"factor": "4"}),
-        ("rope_scaling['factor']=NaN", _LINEAR | {"factor": float("nan")}),
-        ("rope_scaling=4.0", 4.0),
-        ("rope_scaling['long_factor'] too short", _LONGROPE | {"long_factor": [1.0] * 31}),
-    ]
-    found = [config(_model(trial, rope_scaling=scaling), about) for about, scaling in scalings]
-    found.append(config(_model(trial, rope_theta=0), "rope_theta=0"))
-    found.append(config(_model(trial, rope_theta=-10_000.0), "rope_theta=-10000"))
-    if trial.spec.layout == "half":
-        odd = _model(trial, partial_rotary_factor=0.33) | {"model_type": "phi"}
-        found.append(config(odd, "21 channels of 64 that rotate, by partial_rotary_factor=0.33"))
-    return found
-
 
 @PLAIN.check(
-    fixed=_plain,
-    kills=["config_base_ignored", "config_head_dim_derived", "config_other_default_base"],
+    fixed=lambda trial: plain_configs(trial.spec.layout),
+    kills=[
+        "config_base_ignored",
+        "config_head_dim_derived",
+        "config_other_default_base",
+        "config_base_wraps",
+        "config_read_into_itself",
+        "config_base_kept_for_all",
+    ],
     minimum=4,
 )
 def plain(trial: Trial, case: ModelConfig) -> None:
-    """Read configs without scaling; those of whole heads must not be refused."""
+    """Read configs without scaling; those of whole heads must not be refused.
+
+    Reading is a question: what was there before, and what is read, stays as it is.
+    """
+    at = _case(trial, 5000)
+    before = _is_itself(trial, at)
     _read(trial, case, must=not case.about)
+    if before and not _is_itself(trial, at):
+        raise CheckFailure(
+            "from_config changed the object it was called on: it rotated by its own spec before, "
+            "and no longer does",
+            fault="cache",
+        )
 
 
 @KEYS.check(
-    fixed=_keys,
+    fixed=lambda trial: key_configs(trial.spec.layout),
     kills=[
         "config_scaling_ignored",
         "config_truncate_ignored",
         "config_attention_factor_ignored",
         "config_betas_fixed",
+        "config_betas_exchanged",
         "config_mscale_ignored",
         "config_longest_for_original",
         "config_partial_ignored",
@@ -233,8 +135,13 @@ def keys(trial: Trial, case: ModelConfig) -> None:
 
 
 @NAMES.check(
-    fixed=_names,
-    kills=["config_old_type_ignored", "config_parameters_ignored", "config_original_fixed"],
+    fixed=lambda trial: name_configs(trial.spec.layout),
+    kills=[
+        "config_old_type_ignored",
+        "config_parameters_ignored",
+        "config_original_fixed",
+        "config_part_inside_ignored",
+    ],
     minimum=5,
 )
 def names(trial: Trial, case: ModelConfig) -> None:
@@ -243,65 +150,148 @@ def names(trial: Trial, case: ModelConfig) -> None:
 
 
 @REFUSED.check(
-    fixed=_wrong,
+    fixed=lambda trial: wrong_configs(trial.spec.layout),
     kills=[
         "config_unknown_type_is_plain",
         "config_unknown_keys_dropped",
+        "config_attn_factor_dropped",
         "config_values_taken",
         "config_odd_width_taken",
     ],
     minimum=10,
 )
 def refused(trial: Trial, case: ModelConfig) -> None:
-    """Hand over configs that mean nothing."""
+    """Hand over configs that mean nothing, or not the same everywhere."""
     try:
-        trial.call("config", case.mapping())
-    except TargetRaised:
+        made = trial.call("config", case.mapping())
+    except (TargetRaised, CheckFailure):  # Unsupported is a refusal too
         return
-    except CheckFailure:  # Unsupported: a refusal too
-        return
-    raise CheckFailure(f"from_config took a config with {case.about}; it must be refused")
+    without = case.spec_unheeded()
+    if without is None:
+        raise CheckFailure(f"from_config took a config with {case.about}; it must be refused")
+    if _fault(trial, made, without) is None:
+        raise CheckFailure(
+            f"from_config took a config with {case.about} and dropped that key in silence; it "
+            "must be heeded, or the config refused"
+        )
+    trial.notes.append(
+        f"a config with {case.about} is taken, and the key heeded; systems differ in what it "
+        "means, so how is not judged"
+    )
 
 
 def _read(trial: Trial, case: ModelConfig, *, must: bool = False) -> None:
     """Have a config read, rotate, and compare."""
+    mapping, spec = case.mapping(), case.spec()
     try:
-        made = trial.call("config", case.mapping())
+        made = trial.call("config", mapping)
     except (TargetRaised, CheckFailure) as refusal:
         if must:
             raise
         words = case.about or "a config"
         trial.notes.append(f"a config with {words} is refused: {refusal}")
         return
-    spec = case.spec()
-    if _is(trial, made, spec):
+    _demand_same_meaning(mapping, spec)
+    fault = _fault(trial, made, spec)
+    if fault is None:
+        if case.then:
+            _read_again(trial, case)
         return
-    unheeded = case.spec_unheeded()
-    if unheeded is not None and _is(trial, made, unheeded):
-        raise CheckFailure(f"{case.about} is not heeded: the RoPE is that of a config without it")
-    raise CheckFailure(_words(case, spec))
-
-
-def _words(case: ModelConfig, spec: RopeSpec) -> str:
-    about = f" ({case.about} is what differs from the usual)" if case.about else ""
-    return (
-        f"the RoPE is not the one of the config{about}: head_dim={spec.head_dim}, "
-        f"rotary_dim={spec.rotary_dim}, {spec.frequencies}"
+    mistaken = case.spec_unheeded()
+    if mistaken is not None and _fault(trial, made, mistaken) is None:
+        raise CheckFailure(f"{case.mistake()}; the config means {_words(spec)}")
+    about = f" (the key in question: {case.about})" if case.about else ""
+    raise CheckFailure(
+        f"the config means {_words(spec)}{about}, but what from_config returned for it "
+        f"{_does(fault)}"
     )
 
 
-def _is(trial: Trial, made: Any, spec: RopeSpec) -> bool:
-    """Whether what was made rotates by a spec."""
+def _words(spec: RopeSpec) -> str:
+    rule = re.sub(r"(, [\d.]+){4,}", ", ...", repr(spec.frequencies))  # of long lists the beginning
+    return f"head_dim={spec.head_dim}, rotary_dim={spec.rotary_dim}, {rule}"
+
+
+def _does(fault: Exception) -> str:
+    if isinstance(fault, CheckFailure) and fault.spot is not None:
+        return f"turns otherwise, at {fault.spot}"
+    return f"raises {fault}" if isinstance(fault, TargetRaised) else f"is no such RoPE: {fault}"
+
+
+def _case(trial: Trial, largest: int) -> Case:
+    """Some tokens near 0 and some as far as is asked for."""
+    largest = min(trial.claim.position_range[1], largest)
+    case = trial.cut(Case(1, 6, 1, (0, 1, 2, 3, largest // 2, largest)))
+    return case if case.inside(trial.claim) else trial.cut(Case(1, 6, 1, range(6)))
+
+
+def _fault(trial: Trial, made: Any, spec: RopeSpec) -> Exception | None:
+    """What shows that what was made is not the RoPE of a spec.
+
+    Where that depends on the length of the text, a longer text may turn as it is found in
+    the call, or as before: `from_config` is told of no length.
+    """
+    rule = spec.frequencies
+    if not has_length(rule):
+        return _fault_at(trial, made, spec, _case(trial, 5000))
+    trained = int(rule.original_length)  # type: ignore[attr-defined]
+    longer = _case(trial, 2 * trained - 1)
+    fault = _fault_at(trial, made, spec, _case(trial, trained - 1))
+    if fault is not None or _fault_at(trial, made, spec, longer) is None:
+        return fault
+    length = int(longer.position_array().max()) + 1
+    at = replace(spec, frequencies=rule.at(length))  # type: ignore[attr-defined]
+    return _fault_at(trial, made, at, longer)
+
+
+def _fault_at(trial: Trial, made: Any, spec: RopeSpec, case: Case) -> Exception | None:
     try:
         other = trial.beside(Implementation(made, spec, trial.claim))
-        largest = min(trial.claim.position_range[1], 5000)
-        case = trial.cut(Case(1, 6, 1, (0, 1, 2, 3, largest // 2, largest)))
-        if not case.inside(trial.claim):
-            case = trial.cut(Case(1, 6, 1, range(6)))
         x, positions = other.x(case), other.positions(case)
-        y = other.apply(x, positions)
-    except (TargetError, TargetRaised, CheckFailure):
-        return False
+        other.demand(other.judge(other.apply(x, positions), x, positions), "")
+    except (TargetError, TargetRaised, CheckFailure) as fault:
+        return fault
     trial.absorb(other)
-    found = judge(y, x, positions, spec, trial.dtype, trial.profile)
-    return bool(found.ratio.max() <= 1)
+    return None
+
+
+def _demand_same_meaning(mapping: dict[str, Any], spec: RopeSpec) -> None:
+    """Fail where reading took from the caller's mapping what it says."""
+    try:
+        same = RopeSpec.from_hf_config(mapping) == spec
+    except ConfigError:
+        same = False
+    if not same:
+        raise CheckFailure(
+            "from_config changed the mapping it was given: it means another RoPE after it was read"
+        )
+
+
+def _is_itself(trial: Trial, case: Case) -> bool:
+    """Whether the object under test rotates by its own spec."""
+    x, positions = trial.x(case), trial.positions(case)
+    try:
+        y = trial.apply(x, positions)
+    except (TargetRaised, CheckFailure):
+        return False
+    ratio = judge(y, x, positions, trial.spec, trial.dtype, trial.profile).ratio
+    return bool((ratio <= 1).all())
+
+
+def _read_again(trial: Trial, case: ModelConfig) -> None:
+    """Change the mapping that was read, and read it again; what came first must not follow."""
+    mapping, spec = case.mapping(), case.spec()
+    first = trial.call("config", mapping)
+    mapping.update(json.loads(case.then))
+    if _fault(trial, first, spec) is not None:
+        raise CheckFailure(
+            "what was read changed when the caller changed the mapping afterwards",
+            fault="aliasing",
+        )
+    with contextlib.suppress(TargetRaised, CheckFailure):  # it may be refused
+        trial.call("config", mapping)
+    if _fault(trial, first, spec) is not None:
+        raise CheckFailure(
+            "what was read first changed when a second config was read",
+            fault="cache",
+        )

@@ -14,10 +14,14 @@ import numpy.typing as npt
 
 from rope_conformance.bystanders import changes, remember, settings_left_alone
 from rope_conformance.clauses._common import factory_only, numeric_cases, numeric_fixed, oracle
+from rope_conformance.clauses._rows import row_cases
 from rope_conformance.clauses.passthrough import same_numbers
-from rope_conformance.inputs import Case
+from rope_conformance.inputs import Case, free_positions
 from rope_conformance.registry import EITHER, Clause
+from rope_conformance.shape_causes import is_right
 from rope_conformance.trial import CheckFailure, TargetRaised, Trial
+from rope_conformance.views import View
+from rope_ref import cos_sin
 
 Array = npt.NDArray[Any]
 
@@ -33,8 +37,11 @@ KEPT = Clause(
 
 MUTATION = Clause(
     id="data.mutation",
-    sentence="Neither x nor the positions are changed, unless working in place is claimed.",
-    formula=r"x,\, p \text{ after} = x,\, p \text{ before}",
+    sentence=(
+        "Neither x nor the positions, nor a table that is given, are changed; where working in "
+        "place is claimed, x holds the result and nothing else is changed."
+    ),
+    formula=r"x,\, p,\, c,\, s \text{ after} = x,\, p,\, c,\, s \text{ before}",
     reference="rope_ref.rotation:apply_rope",
     fault="aliasing",
     surface=EITHER,
@@ -43,7 +50,7 @@ MUTATION = Clause(
 
 STRIDES = Clause(
     id="data.strides",
-    sentence="A view of a larger array is rotated like a copy of it.",
+    sentence="A view is rotated like a copy of it, however it lies in memory.",
     formula=r"f(\mathrm{view}(x)) = f(\mathrm{copy}(x))",
     reference="rope_ref.rotation:apply_rope",
     fault="kernel-shape",
@@ -124,36 +131,89 @@ def kept(trial: Trial, case: Case) -> None:
     trial.apply(trial.x(case), trial.positions(case))
 
 
-@MUTATION.check(fixed=numeric_fixed, kills=["writes_into_x"], minimum=3)
+def _also_rows(trial: Trial) -> list[Case]:
+    """The fixed inputs, and one where rows have positions of their own, if that is claimed."""
+    rows = "bt" in trial.claim.position_forms and "b" in trial.claim.axes
+    return [*numeric_fixed(trial), *(row_cases(trial)[:1] if rows else [])]
+
+
+@MUTATION.check(
+    fixed=_also_rows,
+    kills=[
+        "writes_into_x",
+        "in_place_in_name_only",
+        "consumer_negates_sine",
+        "table_moves_positions",
+    ],
+    minimum=3,
+)
 def mutation(trial: Trial, case: Case) -> None:
-    """Look at the arguments after the call, and at x once more after another."""
+    """Look at the arguments after the call, and at x once more after another.
+
+    Of what else is offered, look at the positions that it was given.
+    """
     x, positions = trial.x(case), trial.positions(case)
-    trial.apply(x, positions)
-    first_call = trial.last_call
-    trial.apply(-x, positions)
-    trial.last_call = first_call
+    y = trial.apply(x, positions)
     assert trial.last_call is not None
     given, *rest = trial.last_call
+    trial.apply(-x, positions)
     host = trial.namespace.host
-    if not trial.claim.in_place and not same_numbers(host(given), trial.to_claimed_axes(x)).all():
-        raise CheckFailure("x was changed by the call; copy it first, or claim in_place")
-    if not trial.implementation.has("apply"):
-        return
-    for before, after in zip(trial.position_arguments(positions, x.shape), rest, strict=True):
+    in_place = trial.claim.in_place
+    if not same_numbers(host(given), trial.to_claimed_axes(y if in_place else x)).all():
+        raise CheckFailure(
+            "x does not hold the result, though working in place is claimed"
+            if in_place
+            else "x was changed by the call; copy it first, or claim in_place"
+        )
+    if trial.implementation.has("apply"):
+        what, expected = "positions were", trial.position_arguments(positions, x.shape)
+    else:
+        tables = cos_sin(positions, trial.spec)
+        what, expected = "given tables were", tuple(trial.table(part) for part in tables)
+    for before, after in zip(expected, rest, strict=True):
         if not isinstance(after, int) and not np.array_equal(host(before), host(after)):
-            raise CheckFailure("the positions were changed by the call")
+            raise CheckFailure(f"the {what} changed by the call")
+    where = host(trial.native_positions(positions))
+    for surface, arguments in _other_surfaces(trial, x, positions).items():
+        for after in arguments:
+            if tuple(after.shape) == where.shape and not np.array_equal(where, host(after)):
+                raise CheckFailure(f"the positions were changed by a call of {surface}")
+
+
+_VIEWS: dict[View, str] = {
+    True: "a view of every second element is rotated wrongly",
+    "backwards": "a view that runs backwards through memory is rotated wrongly",
+    "expanded": "a view whose heads, or rows, share one memory (stride 0) is rotated wrongly",
+    "positions": "positions that are a view of every second element are misread",
+}
 
 
 @STRIDES.check(
-    fixed=lambda trial: [_strided(c) for c in numeric_fixed(trial)],
+    fixed=lambda trial: _views(trial),
     generated=lambda trial: numeric_cases(trial).map(_strided),
-    kills=["reads_memory_in_order", "token_stride_assumed"],
+    kills=[
+        "reads_memory_in_order",
+        "token_stride_assumed",
+        "reads_backwards_views_forwards",
+        "expanded_heads_are_one",
+        "reads_positions_in_order",
+    ],
     minimum=50,
     numeric=True,
 )
 def strides(trial: Trial, case: Case) -> None:
-    """Every second element of a larger array along each axis."""
-    oracle(trial, case, "a view that is not contiguous is rotated wrongly")
+    """Every second element along each axis, backwards, one head for all; then the positions."""
+    try:
+        oracle(trial, case, _VIEWS[case.strided])
+    except TargetRaised as error:
+        if case.strided != "backwards":  # which few can take, torch for one cannot
+            raise
+        trial.facts["views that run backwards"] = f"not taken: raises {error}"
+    except CheckFailure as failure:
+        # Rotated by others' positions, but only where these are a view.
+        if case.strided == "positions" and is_right(trial, replace(case, strided=False)):
+            failure.fault = "kernel-shape"
+        raise
 
 
 @EMPTY.check(
@@ -166,10 +226,15 @@ def empty(trial: Trial, case: Case) -> None:
 
 
 @DETERMINISM.check(
-    fixed=numeric_fixed, kills=["counts_calls", "reuses_buffer", "base_stays_grown"], minimum=3
+    fixed=numeric_fixed,
+    kills=["counts_calls", "reuses_buffer", "base_stays_grown", "rotates_by_table_asked_for"],
+    minimum=3,
 )
 def determinism(trial: Trial, case: Case) -> None:
-    """Call, call with other data, call again; then repeat the very first call of the run."""
+    """Call, call with other data, call again; so once all else that is offered was called.
+
+    Then repeat the very first call of the run.
+    """
     x, positions = trial.x(case), trial.positions(case)
     first = trial.apply(x, positions)
     kept_result = trial.last_result
@@ -182,6 +247,13 @@ def determinism(trial: Trial, case: Case) -> None:
     again = trial.apply(x, positions)
     if not same_numbers(first, again).all():
         raise CheckFailure("the same call gave other numbers the third time")
+    if others := _other_surfaces(trial, -x, positions[..., ::-1]):
+        again = trial.apply(x, positions)
+        if not same_numbers(first, again).all():
+            raise CheckFailure(
+                f"the same call gave other numbers once {', '.join(others)} had been called, for "
+                "other positions"
+            )
     assert trial.implementation.first_call is not None
     arguments, was = trial.implementation.first_call
     surface = "apply" if trial.implementation.has("apply") else "rotate"
@@ -238,19 +310,29 @@ def process(trial: Trial, case: Case) -> None:
         _threads(lambda: trial.apply(x, positions), case.parameter)
 
 
-def _other_surfaces(trial: Trial, x: Array, positions: Array) -> None:
-    """Call what else is offered; what it raises is the affair of other clauses."""
-    native, where = trial.native(x), trial.native_positions(positions)
+def _other_surfaces(trial: Trial, x: Array, positions: Array) -> dict[str, tuple[Any, ...]]:
+    """Call what else is offered, and return what each was given, by the name of its method.
+
+    What it raises is the affair of other clauses.
+    """
+
+    def given(data: int, places: int) -> tuple[Any, ...]:
+        arrays = (trial.native(x) for _ in range(data))
+        return (*arrays, *(trial.native_positions(positions) for _ in range(places)))
+
     arguments = {
-        "theta": (),
-        "table": (where,),
-        "attention": (native, native, native, where),
-        "logits": (native, native, where, where),
+        ("theta", "theta"): given(0, 0),
+        ("table", "cos_sin"): given(0, 1),
+        ("attention", "qkv"): given(3, 1),
+        ("logits", "logits"): given(2, 2),
     }
-    for surface, given in arguments.items():
+    called = {}
+    for (surface, method), each in arguments.items():
         if trial.implementation.has(surface):
             with contextlib.suppress(TargetRaised, CheckFailure):
-                trial.call(surface, *given)
+                trial.call(surface, *each)
+            called[method] = each
+    return called
 
 
 def _threads(call: Callable[[], object], calls: int) -> None:
@@ -276,6 +358,21 @@ def _long(trial: Trial) -> Case:
     # Where each new shape is a compilation, as many as in the longest of `far_cases`.
     tokens = min(1025 if trial.namespace.fixed_shapes else 600, high - start + 1)
     return Case(1, tokens, 1, range(start, start + tokens))
+
+
+def _views(trial: Trial) -> list[Case]:
+    """Every second element of all fixed inputs; of a few, the other ways to lie in memory."""
+    fixed, claim = numeric_fixed(trial), trial.claim
+    others: list[View] = ["backwards"] if trial.namespace.backwards else []
+    # Several numbers in one place cannot be overwritten.
+    others += [] if claim.in_place else ["expanded"]
+    found = [_strided(case) for case in fixed]
+    found += [replace(case, strided=view) for view in others for case in fixed[:4]]
+    if trial.implementation.has("apply") and free_positions(claim):
+        rows = _also_rows(trial)[len(fixed) :]
+        found += [replace(case, strided="positions") for case in (*fixed[:4], *rows)]
+    alone = [c for c in found if c.strided == "expanded" and max(c.batch, c.heads) == 1]
+    return [case for case in found if case not in alone]
 
 
 def _strided(case: Case) -> Case:

@@ -10,8 +10,9 @@ What an object offers for this surface:
     the claimed axes and type. The first stands at position 0; a second prefill is the next
     chunk and goes on where the request has come to. ``lengths``, B integers in an array of
     the claimed framework, says that rows are padded on the right: row b has ``lengths[b]``
-    real tokens, at least one. What comes out of padding is not judged, and the next token of
-    row b takes the position behind its last real one.
+    real tokens, at least one. What comes out of padding is not judged, padding is no part of
+    the length of a text, and the next token of row b takes the position behind its last real
+    one.
 ``step(x)``
     The same for one token of every row.
 

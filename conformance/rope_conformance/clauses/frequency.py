@@ -18,6 +18,7 @@ from rope_conformance.clauses._common import (
     other_widths,
     standard_case,
 )
+from rope_conformance.clauses._kept import kept_by_base, kept_by_width, only_remapped
 from rope_conformance.clauses._rows import row_cases
 from rope_conformance.clauses.passthrough import demand_untouched
 from rope_conformance.faults import Fault
@@ -25,7 +26,7 @@ from rope_conformance.inputs import Case, at_width, cases, positions_within
 from rope_conformance.registry import EITHER, Clause
 from rope_conformance.rules import base_below, with_base
 from rope_conformance.shape_causes import APART, is_right
-from rope_conformance.trial import CheckFailure, TargetRaised, Trial
+from rope_conformance.trial import CheckFailure, Trial
 from rope_ref import RopeSpec
 
 LADDER = Clause(
@@ -249,9 +250,8 @@ def rows(trial: Trial, case: Case) -> None:
     oracle(trial, case, "wrong where each row has positions of its own")
 
 
-_NEW_WIDTH = (22, 22)  # no clause rotates so many channels
 _WIDTHS = (
-    (6, 6), (48, 48), (80, 80), (96, 96), (100, 100), (192, 192), (64, 32), (80, 20), (128, 32),
+    (48, 48), (80, 80), (96, 96), (100, 100), (192, 192), (64, 32), (80, 20), (128, 32), (6, 6),
 )  # fmt: skip
 # Beyond its own: what a table of constants, 32 bits of thousandths or 16 bits would not hold.
 _BASES = (123_456, 10**7, 5 * 10**7)
@@ -294,10 +294,11 @@ def widths(trial: Trial, case: Case) -> None:
     except CheckFailure as failure:
         # The formula is right at the width it was made for: then it is not the formula.
         if failure.fault is None and is_right(trial, APART):
-            base = base_below(spec.frequencies)
-            assert base is not None
-            new_base = replace(spec, frequencies=with_base(spec.frequencies, base * 3))
-            failure.fault = "cache" if _right_at(trial, new_base, case) else "kernel-shape"
+            if kept_by_base(trial, spec, case):
+                failure.fault = "cache"
+            else:
+                remap = only_remapped(trial, spec, case)
+                failure.fault = "scaling" if remap else "kernel-shape"
         raise
 
 
@@ -323,20 +324,12 @@ def bases(trial: Trial, case: Case) -> None:
             _other(trial, spec, case, f"wrong at base {float(base):g}, made after other bases")
         except CheckFailure as failure:
             if failure.fault is None:
-                kept = other_widths(trial) is None and _right_at(
-                    trial, at_width(spec, *_NEW_WIDTH), case
-                )
-                failure.fault = "cache" if kept else "config"
+                if kept_by_width(trial, spec, case, (22, 38)):
+                    failure.fault = "cache"
+                else:
+                    remap = only_remapped(trial, spec, case)
+                    failure.fault = "scaling" if remap else "config"
             raise
-
-
-def _right_at(trial: Trial, spec: RopeSpec, case: Case) -> bool:
-    """Whether it is right for a spec that nothing was made for yet: then one was kept."""
-    try:
-        _other(trial, spec, case, "")
-    except (CheckFailure, TargetRaised):
-        return False
-    return True
 
 
 @THETA.check(

@@ -19,7 +19,7 @@ from rope_conformance.clauses._gradients import (
     torch_gradient,
     torch_result,
 )
-from rope_conformance.clauses._layer import placed
+from rope_conformance.clauses._layer import demand_positions, large_layers, placed
 from rope_conformance.clauses._variants import (
     amplified,
     half_rotated,
@@ -164,10 +164,11 @@ def _few(trial: Trial) -> list[Case]:
 
 
 def _fixed(trial: Trial) -> list[Case]:
-    """The fixed inputs, and rows with positions of their own."""
+    """The fixed inputs, large ones, and rows with positions of their own."""
     usual = numeric_fixed(trial)
     if trial.namespace.fixed_shapes:  # each new shape is a compilation
         usual = [*usual[: len(_SHAPES)], *usual[-5:]]
+    usual += [replace(case, parameter=0) for case in large_layers(trial)]
     if not _rows(trial):
         return usual
     batch, tokens, heads = usual_shape(trial.claim)
@@ -206,6 +207,7 @@ def _drawn(trial: Trial) -> SearchStrategy[Case]:
         "torch_backward_through_half",
         "torch_detaches",
         "torch_in_place_needs_what_it_overwrites",
+        "gradient_beyond_a_block",
     ],
     minimum=50,
     numeric=True,
@@ -341,10 +343,7 @@ def mutation(trial: Trial, case: Case) -> None:
     if not own_vjp(trial):
         return
     assert trial.last_call is not None
-    own = trial.position_arguments(positions, g.shape)
-    for before, after in zip(own, trial.last_call[1:], strict=True):
-        if not isinstance(after, int) and not np.array_equal(trial.host(before), trial.host(after)):
-            raise CheckFailure("the positions were changed by the call")
+    demand_positions(trial, positions, g.shape, trial.last_call[1:], MUTATION.fault)
 
 
 @GRAPH.check(

@@ -6,9 +6,10 @@ rotated is judged here.
 
 Which length counts, systems read differently: that of the call (its largest position
 plus 1), the longest call there has been, the same until a call is shorter than the
-original length, each token's own. Keys that are cached when the frequencies change keep
-theirs, or take the new ones. Which reading it is, is a fact, or a verdict where the claim
-says ``length_rule`` or ``cached_keys``; but it must be one of them in all calls.
+original length, that of each row of the batch, each token's own. Padding never counts. Keys
+that are cached when the frequencies change keep theirs, or take the new ones. Which reading
+it is, is a fact, or a verdict where the claim says ``length_rule`` or ``cached_keys``; but
+it must be one of them in all calls.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 from rope_conformance.clauses._caches import offers
 from rope_conformance.clauses._lengths import follows_length
 from rope_conformance.clauses._playing import play
-from rope_conformance.clauses._scripts import fixed
+from rope_conformance.clauses._scripts import Script, fixed
 from rope_conformance.registry import Clause
 from rope_conformance.sessions import Session
 from rope_conformance.trial import Trial
@@ -115,8 +116,9 @@ SHIFT = Clause(
 
 
 def _over(trial: Trial) -> list[Session]:
-    """Onto the original length, over it by steps, by a prompt, far beyond."""
+    """Onto the original length, over it by steps, by a prompt, by padding alone, far beyond."""
     n = _original(trial)
+    ragged: list[Script] = [(2, 2, (("prefill", n + 6, (5, n - 4)), ("step", 2)))]
     return fixed(
         (2, 2, (("prefill", n - 2), ("step", 4))),
         (1, 3, (("prefill", n - 1), ("step", 1))),
@@ -124,6 +126,7 @@ def _over(trial: Trial) -> list[Session]:
         (3, 1, (("prefill", n + 1), ("step", 2))),
         (1, 2, (("prefill", 2 * n), ("step", 2))),
         (1, 1, (("prefill", 3), ("step", 1), ("prefill", n), ("step", 2))),
+        *(ragged if "lengths" in offers(trial) else []),
     )(trial)
 
 
@@ -140,8 +143,10 @@ def _in_chunks(trial: Trial) -> list[Session]:
 
 
 def _after_a_long_one(trial: Trial) -> list[Session]:
-    """Requests below, at and above the original length, after a longer one."""
+    """Requests below, at and above the original length, after a longer one; calls between."""
     n = _original(trial)
+    near, far = ("apply", 0), ("apply", 2 * n)
+    rows = (("prefill", n + 6, (n + 6, 5, n)), ("step", 2), ("start",), ("prefill", n))
     long = (("prefill", 2 * n), ("step", 1), ("start",))
     return fixed(
         (1, 2, (*long, ("prefill", 5), ("step", 2))),
@@ -150,6 +155,9 @@ def _after_a_long_one(trial: Trial) -> list[Session]:
         (1, 2, (*long, ("prefill", n + n // 2), ("step", 2))),
         (1, 1, (("prefill", 5), ("step", 1), ("start",), *long, ("prefill", 7), ("step", 1))),
         (1, 1, (*long, ("prefill", n), ("start",), ("prefill", n - 2), ("step", 4))),
+        (1, 2, (("prefill", n + 4), near, ("step", 2), far, ("step", 2))),
+        (1, 2, (("prefill", 5), ("step", 1), far, ("step", 2), near, ("prefill", n), ("step", 1))),
+        *([(3, 1, rows)] if "lengths" in offers(trial) else []),
     )(trial)
 
 
@@ -169,11 +177,12 @@ def _moved(trial: Trial) -> list[Session]:
     """Keys of one length and of several, moved once and again, and what comes after."""
     n, look, offered = _original(trial), ("keys",), offers(trial)
     step: tuple[Any, ...] = (look, ("step", 1), look)
-    scripts: list[Any] = [
+    scripts: list[Script] = [
         (2, 2, (("prefill", n - 8), ("shift", 3), *step, ("shift", 0), *step)),
         (1, 2, (("prefill", n - 2), ("step", 4), ("shift", 5), *step)),
         (1, 1, (("prefill", n + 4), ("shift", 7), ("shift", -6), *step)),
         (1, 2, (("prefill", 6), ("shift", n), *step, ("shift", 2), *step)),
+        (1, 2, (("prefill", 6), ("shift", 40_000), ("step", 1))),
         (1, 3, (("prefill", n // 2), ("prefill", n), ("shift", 9), *step)),
     ]
     if "evict" in offered:
@@ -190,6 +199,8 @@ def _moved(trial: Trial) -> list[Session]:
         "decode_long_one_late",
         "decode_length_before_the_call",
         "decode_steps_by_plain_table",
+        "decode_length_rounded_up",
+        "decode_padding_counts",
     ],
     minimum=50,
     numeric=True,
@@ -212,7 +223,7 @@ def chunks(trial: Trial, session: Session) -> None:
 
 @REQUESTS.check(
     fixed=_after_a_long_one,
-    kills=["decode_base_never_resets"],
+    kills=["decode_base_never_resets", "decode_apply_sets_base"],
     minimum=50,
     numeric=True,
 )

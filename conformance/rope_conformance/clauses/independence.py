@@ -13,7 +13,7 @@ from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs import Case, free_positions
 from rope_conformance.registry import EITHER, Clause
 from rope_conformance.shapes import usual_shape
-from rope_conformance.trial import CheckFailure, Trial
+from rope_conformance.trial import CheckFailure, Form, TargetRaised, Trial
 
 _AXES = {"row": 0, "token": 1, "head": 2}
 
@@ -61,7 +61,10 @@ NAN = Clause(
 
 CHUNKS = Clause(
     id="independence.chunks",
-    sentence="A sequence rotated in pieces, each at its own positions, equals the whole rotated.",
+    sentence=(
+        "A sequence rotated in pieces, each at its own positions, equals the whole rotated, in "
+        "whichever claimed form the positions are given."
+    ),
     formula=r"f(x)_{t_0:t_1} = f(x_{t_0:t_1},\, p_{t_0:t_1})",
     reference="rope_ref.sincos:cos_sin",
     fault="position",
@@ -164,14 +167,23 @@ def nan(trial: Trial, case: Case) -> None:
         "skips_first_token",
         "memo_by_length",
         "single_token_one_past",
+        "offset_one_late",
+        "without_positions_from_one",
+        "positions_read_as_64_bits",
     ],
     minimum=50,
     numeric=True,
 )
 def chunks(trial: Trial, case: Case) -> None:
-    """Rotate whole, and cut in two before token `parameter`; or before each, if that is 0."""
+    """Rotate whole, and cut in two before token `parameter`; or before each, if that is 0.
+
+    Whole it is rotated in each form that is claimed and can say where it stands.
+    """
     x, positions = trial.x(case), trial.positions(case)
-    whole = np.asarray(trial.apply(x, positions), np.float64)
+    y = trial.apply(x, positions)
+    if (trial.judge(y, x, positions).ratio <= 1).all():  # else it is not the form that is wrong
+        _in_other_forms(trial, x, positions)
+    whole = np.asarray(y, np.float64)
     cut = case.parameter
     cuts = [cut] if cut else range(1, case.tokens)
     parts = zip(np.split(x, cuts, axis=1), np.split(positions, cuts, axis=-1), strict=True)
@@ -190,12 +202,55 @@ def chunks(trial: Trial, case: Case) -> None:
     )
 
 
+_FORMS: dict[Form, str] = {
+    "offset": "as an offset",
+    "none": "by leaving them out",
+    "int32": "as integers of 32 bits",
+}
+
+
+def _in_other_forms(trial: Trial, x: np.ndarray, positions: np.ndarray) -> None:
+    """Compare with the reference where the same positions are said in another form."""
+    for form in _other_forms(trial, positions):
+        words = f"wrong where positions from {int(positions[0])} on are given {_FORMS[form]}"
+        try:
+            y = trial.apply(x, positions, form=form)
+        except TargetRaised as error:
+            if form != "int32":  # a claimed form; a width of integers may be declined
+                raise
+            trial.facts["positions of 32 bits"] = f"not taken: raises {error}"
+            continue
+        try:
+            trial.demand(trial.judge(y, x, positions), words)
+        except CheckFailure as failure:
+            failure.fault = "position"
+            raise
+
+
+def _other_forms(trial: Trial, positions: np.ndarray) -> list[Form]:
+    """The forms that can say these positions beside the one chosen by `Trial.apply`."""
+    claim, own = trial.claim, trial.namespace
+    if not trial.implementation.has("apply") or positions.ndim > 1:
+        return []
+    free = free_positions(claim)
+    can: dict[Form, bool] = {
+        "int32": free and own.wide and bool((np.abs(positions) < 2**31).all()),
+        "offset": free and "offset" in claim.position_forms,
+        "none": "none" in claim.position_forms and positions[0] == 0,
+    }
+    return [form for form, possible in can.items() if possible]
+
+
 def _sequences(trial: Trial) -> list[Case]:
     low, high = trial.claim.position_range
     result = []
     chosen: tuple[tuple[int, int, int], ...] = (
         (0, 8, 1), (0, 8, 3), (0, 8, 7), (100, 8, 4), (2044, 8, 4), (4090, 12, 6),
     )  # fmt: skip
+    kinds = {"array" if form in ("t", "bt") else form for form in trial.claim.position_forms}
+    if len(kinds) > 1:
+        # For the other forms: as in decoding, as long as a prompt, at the end of the range.
+        chosen += ((7, 1, 0), (0, 1, 0), (0, 2049, 1), (high, 8, 4))
     batch, heads = 1, 4
     if trial.namespace.fixed_shapes:  # each new shape is a compilation, and so is each length
         batch, tokens, heads = usual_shape(trial.claim)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.clauses._layer import placed
+from rope_conformance.clauses._layer import demand_positions, placed
+from rope_conformance.clauses._score_inputs import cut_both, large_scores, score_cases
 from rope_conformance.clauses._scores import (
     Given,
     allowed,
@@ -26,8 +27,10 @@ from rope_conformance.clauses._variants import (
     OTHER_AMPLITUDE,
     amplified,
     reason,
+    unamplified,
 )
 from rope_conformance.clauses.passthrough import same_numbers
+from rope_conformance.faults import Fault
 from rope_conformance.inputs import Case, QueriesKeys, cases, data_type, free_positions
 from rope_conformance.registry import Clause
 from rope_conformance.trial import CheckFailure, Trial
@@ -108,48 +111,6 @@ CALLS = Clause(
     surface="logits",
 )
 
-# (rows, queries, keys, query heads, key heads, first position of the queries, of the keys)
-_SHAPES = (
-    (2, 3, 5, 4, 2, 2, 0), (1, 1, 6, 8, 1, 5, 0), (4, 4, 4, 4, 2, 3, 0), (3, 1, 4, 2, 2, 7, 0),
-    (2, 5, 3, 6, 3, 0, 9), (1, 2, 7, 32, 8, 100, 40), (1, 1, 1, 1, 1, 0, 0), (2, 3, 8, 4, 4, 0, 0),
-    (1, 8, 3, 2, 1, 0, 0), (2, 6, 4, 4, 2, 5, 600),
-)  # fmt: skip
-
-
-def _pairs(trial: Trial) -> list[QueriesKeys]:
-    """Fixed queries and keys, those with positions of their own per row too."""
-    claim = trial.claim
-    result = []
-    for n, (b, i, j, h, g, start, other) in enumerate(
-        _SHAPES[:4] if trial.namespace.fixed_shapes else _SHAPES
-    ):
-        q = Case(b, i, h, placed(claim, start, i), seed=n)
-        result.append(QueriesKeys(q, Case(b, j, g, placed(claim, other, j), seed=n)))
-    low, high = claim.position_range
-    if free_positions(claim):
-        q_apart, k_apart = (
-            tuple(min(max(p, low), high) for p in apart)
-            for apart in ((300, 2, 77), (0, 511, 64, 9, 1))
-        )
-        result.append(QueriesKeys(Case(2, 3, 4, q_apart), Case(2, 5, 2, k_apart)))
-        # One channel alone: its pair decides at positions where others no longer do.
-        far = tuple(sorted({max(low, min(high, p)) for p in (4096, 65535, 2**20)}))
-        near = tuple(sorted({max(low, min(high, p)) for p in (0, 4000, 65000)}))
-        for channel in pair_channels(trial.spec)[0, [-1, -2]] if trial.spec.rotary_dim > 2 else ():
-            one = Case(1, len(far), 2, far, values="one-hot", seed=int(channel))
-            result.append(QueriesKeys(one, Case(1, len(near), 1, near)))
-    if "bt" in claim.position_forms:
-        q_rows, k_rows = (
-            tuple(tuple(placed(claim, start, n)) for start in starts)
-            for n, starts in ((3, (40, 3)), (4, (0, 7)))
-        )
-        result.append(QueriesKeys(Case(2, 3, 4, q_rows), Case(2, 4, 2, k_rows)))
-    return list(dict.fromkeys(_cut(trial, each) for each in result))
-
-
-def _cut(trial: Trial, case: QueriesKeys) -> QueriesKeys:
-    return QueriesKeys(trial.cut(case.q), trial.cut(case.k))
-
 
 def _drawn(trial: Trial) -> SearchStrategy[QueriesKeys]:
     from hypothesis import strategies as st
@@ -160,7 +121,7 @@ def _drawn(trial: Trial) -> SearchStrategy[QueriesKeys]:
         # The product of two large numbers is no number in every type.
         q, k = (replace(c, values="normal" if c.values == "large" else c.values) for c in (q, k))
         q = replace(q, heads=k.heads * group)
-        return _cut(trial, QueriesKeys(q, replace(k, batch=q.batch)))
+        return cut_both(trial, QueriesKeys(q, replace(k, batch=q.batch)))
 
     return st.builds(together, one, one, st.sampled_from((1, 2, 3)))
 
@@ -174,7 +135,7 @@ def _room(trial: Trial) -> str | None:
 
 
 @GROUPS.check(
-    fixed=lambda trial: [case for case in _pairs(trial) if case.q.heads > 1],
+    fixed=lambda trial: [case for case in score_cases(trial) if case.q.heads > 1],
     kills=["groups_interleaved", "first_key_head_scores_all", "key_heads_counted_backwards"],
     minimum=2,
 )
@@ -225,7 +186,7 @@ def _unit_pairs(trial: Trial) -> list[QueriesKeys]:
             p = (p[0],) * len(p)
         q, k = p[:d], p[:keys]
         result.append(QueriesKeys(Case(1, d, 4, q), Case(1, keys, 2, k)))
-    return [_cut(trial, case) for case in result]
+    return [cut_both(trial, case) for case in result]
 
 
 @SCALE.check(
@@ -276,7 +237,7 @@ def scale(trial: Trial, case: QueriesKeys) -> None:
 
 
 @VALUES.check(
-    fixed=_pairs,
+    fixed=lambda trial: list(dict.fromkeys([*score_cases(trial), *large_scores(trial)])),
     generated=_drawn,
     kills=[
         "keys_at_query_positions",
@@ -290,6 +251,11 @@ def scale(trial: Trial, case: QueriesKeys) -> None:
         "scale_before_rotation_in_half",
         "scores_summed_in_half",
         "queries_one_position_late",
+        "scores_turned_over",
+        "only_query_behind_all_keys",
+        "keys_of_first_row",
+        "scores_of_rotated_channels_only",
+        "keys_beyond_a_block_as_they_are",
     ],
     minimum=50,
     numeric=True,
@@ -300,7 +266,7 @@ def values(trial: Trial, case: QueriesKeys) -> None:
 
 
 @AMPLITUDE.check(
-    fixed=lambda trial: _pairs(trial)[:4],
+    fixed=lambda trial: score_cases(trial)[:4],
     kills=["amplitude_once", "amplitude_four_times"],
     minimum=50,
     numeric=True,
@@ -313,10 +279,22 @@ def amplitude(trial: Trial, case: QueriesKeys) -> None:
         message = f"with the amplitude {OTHER_AMPLITUDE} a score is wrong"
         compare_scores(made, given(made, case), scale_of(trial), message)
     except CheckFailure as failure:
-        failure.fault = failure.fault or "scaling"
+        if failure.fault is None:
+            failure.fault = _fault_without_amplitude(trial, case)
         raise
     finally:
         trial.absorb(made)
+
+
+def _fault_without_amplitude(trial: Trial, case: QueriesKeys) -> Fault:
+    """That of the same scores with the amplitude 1, if they are wrong too; else of the factor."""
+    plain = unamplified(trial)
+    if isinstance(plain, Trial):
+        try:
+            compare_scores(plain, given(plain, case), scale_of(trial), "")
+        except CheckFailure as failure:
+            return failure.fault or VALUES.fault
+    return AMPLITUDE.fault
 
 
 @RELATIVE.check(
@@ -344,16 +322,16 @@ def relative(trial: Trial, case: QueriesKeys) -> None:
 def _moved(trial: Trial) -> list[QueriesKeys]:
     low, high = trial.claim.position_range
     result = []
-    for case in _pairs(trial):
+    for case in score_cases(trial):
         room = high - max(max(case.q.flat()), max(case.k.flat()))
         for move in (1, 64, 1000):
             if move <= room and case.q.values == "normal":
                 result.append(replace(case, q=replace(case.q, parameter=move)))
-    return result or [replace(_pairs(trial)[0], q=replace(_pairs(trial)[0].q, parameter=0))]
+    return result or score_cases(trial)[:1]
 
 
 @CALLS.check(
-    fixed=_pairs,
+    fixed=score_cases,
     kills=["keys_of_first_call", "logits_overwrite_queries", "scores_share_memory"],
     minimum=2,
 )
@@ -367,19 +345,14 @@ def calls(trial: Trial, case: QueriesKeys) -> None:
         if not same_numbers(trial.namespace.host(native), trial.to_claimed_axes(x)).all():
             raise CheckFailure(f"{name} was changed by the call; copy it first", fault="aliasing")
     if trial.claim.position_forms != ("none",) and trial.last_call is not None:
-        own = [
-            *trial.position_arguments(what.q_positions, what.q.shape),
-            *trial.position_arguments(what.k_positions, what.k.shape),
-        ]
-        for before, after in zip(own, trial.last_call[2:], strict=True):
-            if not isinstance(after, int) and not np.array_equal(
-                trial.host(before), trial.host(after)
-            ):
-                raise CheckFailure("the positions were changed by the call", fault="aliasing")
+        q_given, k_given = trial.last_call[2:]
+        demand_positions(trial, what.q_positions, what.q.shape, [q_given], "aliasing")
+        demand_positions(trial, what.k_positions, what.k.shape, [k_given], "aliasing")
     factor = scale_of(trial)
+    _demand_first(trial, what, factor)
     other = Given(-what.q, what.k[:, ::-1].copy(), what.q_positions, what.k_positions)
     compare_scores(trial, other, factor, "after another call, a score is wrong")
-    for other_case in _pairs(trial)[:2]:
+    for other_case in score_cases(trial)[:2]:
         call_logits(trial, given(trial, other_case))
     kept = trial.namespace.host(result).reshape(first.shape)
     if not same_numbers(first, kept).all():
@@ -388,3 +361,16 @@ def calls(trial: Trial, case: QueriesKeys) -> None:
         )
     if not same_numbers(first, call_logits(trial, what)[0]).all():
         raise CheckFailure("the same call gave other scores after other calls")
+
+
+def _demand_first(trial: Trial, what: Given, factor: float) -> None:
+    """What a new object does wrongly in its first call is no matter of earlier ones."""
+    new = new_object(trial)
+    try:
+        compare_scores(new or trial, what, factor, "in a first call a score is wrong")
+    except CheckFailure as failure:
+        failure.fault = failure.fault or VALUES.fault
+        raise
+    finally:
+        if new is not None:
+            trial.implementation.calls += new.implementation.calls

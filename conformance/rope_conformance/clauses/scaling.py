@@ -21,13 +21,14 @@ from rope_conformance.clauses._common import (
     numeric_fixed,
     standard_case,
 )
+from rope_conformance.clauses._kept import judged, kept_by_width
 from rope_conformance.clauses._layer import call_layer, layer_data
 from rope_conformance.clauses.passthrough import same_numbers
-from rope_conformance.inputs import Case, at_width
+from rope_conformance.inputs import Case
 from rope_conformance.registry import Clause
 from rope_conformance.rules import has_length, other_amplitudes, other_parameters
-from rope_conformance.trial import CheckFailure, TargetRaised, Trial
-from rope_ref import Remap, RopeSpec, pair_channels
+from rope_conformance.trial import CheckFailure, Trial
+from rope_ref import Remap, pair_channels
 from rope_ref.frequencies import FrequencyRule
 from rope_ref.real import Real
 
@@ -286,6 +287,7 @@ def _amplitudes(trial: Trial) -> list[tuple[str, FrequencyRule]]:
         "yarn_attention_factor_ignored",
         "yarn_attention_factor_times_computed",
         "yarn_amplitude_on_the_phase",
+        "yarn_coefficient_fixed",
         "longrope_amplitude_by_log_of_the_new_length",
     ],
     minimum=50,
@@ -294,6 +296,16 @@ def _amplitudes(trial: Trial) -> list[tuple[str, FrequencyRule]]:
 def amplitude(trial: Trial, case: Case) -> None:
     """Measure the length of pairs, of its own RoPE and of number `parameter` of others."""
     words, rule = _amplitudes(trial)[case.parameter]
+    try:
+        _judged_lengths(trial, rule, case, words)
+    except CheckFailure as failure:
+        spec = replace(trial.spec, frequencies=rule)
+        if case.parameter and failure.fault is None and kept_by_width(trial, spec, case, (28, 36)):
+            failure.fault = "cache"
+        raise
+
+
+def _judged_lengths(trial: Trial, rule: FrequencyRule, case: Case, words: str) -> None:
     with made_for(trial, replace(trial.spec, frequencies=rule)) as at_rule:
         if at_rule is None:
             return
@@ -350,15 +362,16 @@ def _others(trial: Trial) -> Sequence[tuple[str, FrequencyRule]]:
     return list(other_parameters(trial.spec.frequencies))
 
 
-_NEW_WIDTH = (26, 26)  # no clause rotates so many channels
-
-
 @PARAMETERS.check(
     fixed=lambda trial: _numbered(
         len(_others(trial)), lambda trial: all_positions(trial, limit=_FAR)
     )(trial),
     kills=[
         "factor_in_float16",
+        "linear_never_faster",
+        "llama3_equal_limits_keep_all",
+        "yarn_whole_turns_only",
+        "yarn_ramp_begins_before_the_first_pair",
         "yarn_kept_by_base_and_width",
     ],
     minimum=50,
@@ -369,24 +382,8 @@ def parameters(trial: Trial, case: Case) -> None:
     words, rule = _others(trial)[case.parameter]
     spec = replace(trial.spec, frequencies=rule)
     try:
-        _judged(trial, spec, case, f"wrong where it is made for {words}")
+        judged(trial, spec, case, f"wrong where it is made for {words}")
     except CheckFailure as failure:
-        # Right at a width that nothing was made for yet: then something was kept.
-        if failure.fault is None and _right_at(trial, at_width(spec, *_NEW_WIDTH), case):
+        if failure.fault is None and kept_by_width(trial, spec, case, (26, 30, 34, 58, 106)):
             failure.fault = "cache"
         raise
-
-
-def _judged(trial: Trial, spec: RopeSpec, case: Case, message: str) -> None:
-    with made_for(trial, spec) as made:
-        if made is not None:
-            x, positions = made.x(case), made.positions(case)
-            made.demand(made.judge(made.apply(x, positions), x, positions), message)
-
-
-def _right_at(trial: Trial, spec: RopeSpec, case: Case) -> bool:
-    try:
-        _judged(trial, spec, case, "")
-    except (CheckFailure, TargetRaised):
-        return False
-    return True

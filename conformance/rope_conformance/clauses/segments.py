@@ -2,6 +2,10 @@
 
 ``segment_positions(segments)`` is given `rope_ref.TextSegment` and `rope_ref.GridSegment`
 objects, and returns time, row and column of each token: integers (3, T).
+
+A prompt in which two grids touch, or whose grids have another merge than 2, may be refused
+with `Unsupported`: public models put marks around their images, and merge by 2. What is
+refused is noted, and no input of the check.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from rope_conformance.implementation import Unsupported
 from rope_conformance.registry import Clause
 from rope_conformance.segments import Prompt, TextSegment, drawn_prompts, fixed_prompts
 from rope_conformance.trial import CheckFailure, Trial
@@ -48,9 +53,17 @@ NEXT = Clause(
 )
 
 
-def _answer(trial: Trial, prompt: Prompt) -> Integers:
-    """What was answered, as integers in the right shape."""
-    result = trial.call("segments", prompt.segments)
+def _answer(trial: Trial, prompt: Prompt) -> Integers | None:
+    """What was answered, as integers in the right shape; None if it was refused, as it may be."""
+    try:
+        result = trial.call("segments", prompt.segments)
+    except CheckFailure as failure:
+        if not (prompt.refusable and isinstance(failure.__cause__, Unsupported)):
+            raise
+        trial.inputs -= 1
+        note = f"some prompts are refused: {failure.__cause__}"
+        trial.notes += [] if note in trial.notes else [note]
+        return None
     try:
         host = trial.host(result)
     except Exception as error:  # whatever the framework of the result raises
@@ -76,12 +89,14 @@ def _answer(trial: Trial, prompt: Prompt) -> Integers:
 @GRID.check(
     fixed=lambda trial: fixed_prompts(),
     generated=lambda trial: drawn_prompts(trial.claim),
-    kills=["columns_before_rows", "interval_cut_first"],
+    kills=["columns_before_rows", "interval_cut_first", "intervals_added_up", "merge_always_2"],
     minimum=5,
 )
 def grid(trial: Trial, prompt: Prompt) -> None:
     """Count from the first token of each segment, wherever it stands."""
     answer = _answer(trial, prompt)
+    if answer is None:
+        return
     for n, (segment, tokens) in enumerate(prompt.parts()):
         own, want = answer[:, tokens], segment.positions()
         first = own[:, :1] - want[:, :1]
@@ -97,18 +112,28 @@ def grid(trial: Trial, prompt: Prompt) -> None:
 @NEXT.check(
     fixed=lambda trial: fixed_prompts(),
     generated=lambda trial: drawn_prompts(trial.claim),
-    kills=["text_behind_rows_and_columns", "text_behind_all_patches"],
+    kills=[
+        "text_behind_rows_and_columns",
+        "text_behind_all_patches",
+        "image_in_front_begins_at_1",
+        "image_over_the_image_before",
+    ],
     minimum=5,
 )
 def next_(trial: Trial, prompt: Prompt) -> None:
     """Look at the first token of each segment, given where those before it stand."""
     answer, largest = _answer(trial, prompt), -1
+    if answer is None:
+        return
     for n, (segment, tokens) in enumerate(prompt.parts()):
+        if tokens.start == tokens.stop:
+            continue
         for axis, start in enumerate(answer[:, tokens.start]):
             if start != largest + 1:
                 kind = "text" if isinstance(segment, TextSegment) else "the grid"
+                before = f"the largest position before it is {largest}"
                 raise CheckFailure(
                     f"{kind} of segment {n} begins at {start} (axis {axis}), must begin at "
-                    f"{largest + 1}: the largest position before it is {largest}"
+                    f"{largest + 1}: {'nothing stands before it' if largest < 0 else before}"
                 )
         largest = max(largest, int(answer[:, tokens].max()))

@@ -148,11 +148,13 @@ def _tables(trial: Trial) -> list[Case]:
     start = max(low, min(1, high - 1))
     rows = ((start, high), (high, start), (start, start))
     others = range(1, len(other_specs(trial)))
+    many = min(4099, high - start + 1)  # more than are done at a time
     return [
         own,
         replace(own, positions=own.positions[::-1]),
         Case(3, 2, 1, rows),
         *(replace(own, parameter=n) for n in others),
+        Case(1, many, 1, range(start, start + many)),
     ]
 
 
@@ -163,16 +165,21 @@ def _tables(trial: Trial) -> list[Case]:
         "table_exchanged",
         "table_counts_from_zero",
         "table_ends_at_8192",
+        "table_of_1024_entries",
         "table_kept_by_length",
         "table_of_row_zero",
         "table_one_percent_larger",
         "table_over_padded_width",
+        "table_in_one_buffer",
     ],
     minimum=50,
     numeric=True,
 )
 def values(trial: Trial, case: Case) -> None:
-    """Compare the table with the reference, entry by entry, also at other bases and widths."""
+    """Compare the table with the reference, entry by entry, also at other bases and widths.
+
+    Then look at it once more when another was asked for.
+    """
     spec = other_specs(trial)[case.parameter]
     with made_for(trial, spec) as at_spec:
         if at_spec is None:
@@ -181,7 +188,21 @@ def values(trial: Trial, case: Case) -> None:
             _judge_table(at_spec, case)
         except CheckFailure as failure:
             failure.fault = failure.fault or ("broadcast" if case.rows else fault_at(trial, spec))
+            if failure.fault is None and _right_alone(at_spec, case, failure):
+                failure.fault = "kernel-shape"
             raise
+
+
+def _right_alone(trial: Trial, case: Case, failure: CheckFailure) -> bool:
+    """Whether the wrong entry of a range of positions is right when it is asked for alone."""
+    if failure.spot is None or not isinstance(case.positions, range):
+        return False
+    one = case.positions[failure.spot.token]
+    try:
+        _judge_table(trial, replace(case, tokens=1, positions=(one,)))
+    except CheckFailure:
+        return False
+    return True
 
 
 def _judge_table(trial: Trial, case: Case) -> None:
@@ -189,8 +210,9 @@ def _judge_table(trial: Trial, case: Case) -> None:
     result = trial.call("table", trial.native_positions(positions))
     if not isinstance(result, tuple) or len(result) != 2:
         raise CheckFailure("cos_sin(positions) must return the pair (cos, sin)")
+    returned = result
     try:
-        result = tuple(np.asarray(trial.host(part), dtype=np.float64) for part in result)
+        result = tuple(np.array(trial.host(part), dtype=np.float64) for part in returned)
     except (TypeError, ValueError):
         raise CheckFailure("cos_sin(positions) returned something that is no numbers") from None
     spec = trial.spec
@@ -217,3 +239,10 @@ def _judge_table(trial: Trial, case: Case) -> None:
     )
     trial.count(judgement)
     trial.demand(judgement, "an entry of the table is wrong")
+    trial.call("table", trial.native_positions(positions[..., ::-1]))
+    for before, after in zip(result, returned, strict=True):
+        if not np.array_equal(before, np.asarray(trial.host(after), dtype=np.float64)):
+            raise CheckFailure(
+                "a table changed when the next was asked for: its memory is reused",
+                fault="aliasing",
+            )

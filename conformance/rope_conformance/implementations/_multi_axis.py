@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from rope_conformance.claim import claims
+from rope_conformance.implementation import Unsupported
 from rope_conformance.implementations._accept import base_of, plain, takes
 from rope_conformance.implementations._transformers import WHAT
 from rope_conformance.rules import base_below
@@ -67,14 +68,14 @@ def _text(folder: str, prefix: str, spec: RopeSpec) -> tuple[Any, Any]:
 
 
 @cache
-def _qwen25_vl() -> Any:
+def _qwen25_vl(merge: int) -> Any:
     """A model that is asked for positions only, so that its weights need not be there."""
     import torch
     from transformers.models.qwen2_5_vl import modeling_qwen2_5_vl as qwen
 
     config = qwen.Qwen2_5_VLConfig(
         text_config={"num_hidden_layers": 1},
-        vision_config={"depth": 1, "spatial_merge_size": MERGE, "tokens_per_second": 1},
+        vision_config={"depth": 1, "spatial_merge_size": merge, "tokens_per_second": 1},
     )
     with torch.device("meta"):
         return qwen.Qwen2_5_VLModel(config)
@@ -86,17 +87,22 @@ def _rope_index(segments: Sequence[TextSegment | GridSegment]) -> Any:
 
     grids: dict[int, list[GridSegment]] = {1: [], 2: []}
     types: list[int] = []
+    merge, before = MERGE, 0
     for segment in segments:
         kind = 0 if isinstance(segment, TextSegment) else 1 if segment.frames == 1 else 2
         types += [kind] * segment.positions().shape[1]
         if isinstance(segment, GridSegment):
+            if kind == before:
+                raise Unsupported("tokens of grids that touch are told apart by their kind only")
             grids[kind].append(segment)
+            merge = segment.merge
+        before = kind if segment.extent else before
     sizes = {
         kind: torch.tensor([(each.frames, each.rows, each.columns) for each in own])
         for kind, own in grids.items()
     }
     tokens = torch.tensor([types])
-    positions, _ = _qwen25_vl().get_rope_index(
+    positions, _ = _qwen25_vl(merge).get_rope_index(
         tokens,
         tokens,
         image_grid_thw=sizes[1],

@@ -41,12 +41,17 @@ _ONE_READING: dict[str, Any] = {
 
 
 def only(*kinds: type, **values: tuple[Any, ...]) -> Callable[[FrequencyRule], bool | str]:
-    """Accept scalings of some kinds over a power law, with one of the values of each parameter."""
+    """Accept scalings of some kinds over a power law, with one of the values of each parameter.
+
+    Where nothing else is said, what public configs have no key for has the reading that
+    transformers has.
+    """
+    known_values = {name: (value,) for name, value in _ONE_READING.items()} | values
 
     def accepts(rule: FrequencyRule) -> bool | str:
         if not isinstance(rule, kinds) or plain(getattr(rule, "rule", rule)) is not True:
             return f"it is made for {', '.join(kind.__name__ for kind in kinds)} only"
-        for name, known in values.items():
+        for name, known in known_values.items():
             if hasattr(rule, name) and getattr(rule, name) not in known:
                 return f"it is not made for {name}={getattr(rule, name)!r}"
         return True
@@ -56,7 +61,6 @@ def only(*kinds: type, **values: tuple[Any, ...]) -> Callable[[FrequencyRule], b
 
 scalings = only(
     *_TYPES,
-    **{name: (value,) for name, value in _ONE_READING.items()},
     short_mscale=(None,),
     long_mscale=(None,),
 )

@@ -114,6 +114,25 @@ class decodes_dynamic_ntk(Resetting):  # noqa: N801  # named like its neighbours
     """Dynamic NTK as transformers has it: what has grown stays until a call is short."""
 
 
+@control(DYNAMIC, profile="float32-power", length_rule="row")
+class decodes_dynamic_ntk_by_rows(Served):  # noqa: N801
+    """Dynamic NTK for each row of the batch by itself, so that no row depends on the others."""
+
+    def prefill(self, x: Array, lengths: Array | None = None) -> Array:
+        if not _scaled(self.spec):
+            return super().prefill(x, lengths)
+        ends = self.next + (x.shape[1] if lengths is None else lengths)
+        rows = [self.of_length(int(length)) for length in np.broadcast_to(ends, x.shape[0])]
+        self.theta = np.stack(rows)[:, None]
+        return Request.prefill(self, x, lengths)
+
+    def keep(self, x: Array, y: Array) -> None:
+        theta = self.theta
+        self.theta = theta.reshape(-1, theta.shape[-1])[0]  # moved only where rows are alike
+        super().keep(x, y)
+        self.theta = theta
+
+
 @control(LONGROPE, profile="float32-power", dtypes=("bfloat16",), length_rule="forward")
 class decodes_longrope(Served):  # noqa: N801
     """LongRoPE: each call by its own length; cached keys stay as they are. bfloat16 data."""

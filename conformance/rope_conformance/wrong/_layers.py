@@ -38,6 +38,14 @@ class Layer(Rope):
         return self.apply_rope(k, positions)
 
 
+class InPlaceLayer(Layer):
+    """q and k are overwritten."""
+
+    def apply_rope(self, x: Array, positions: Array) -> Array:
+        x[...] = super().apply_rope(x, positions)
+        return x
+
+
 class Differentiable(Rope):
     """With the gradient: rotated back, times the amplitude."""
 

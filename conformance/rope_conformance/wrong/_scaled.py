@@ -138,7 +138,8 @@ class Yarn(Scaled):
         return bool(self.rule.truncate)
 
     def last(self) -> int:
-        return self.spec.rotary_dim - 1
+        width = self.spec.rotary_dim
+        return (width if self.rule.limit == "channels" else width // 2) - 1
 
     def slow(self) -> Array:
         """How much of each pair is divided."""
@@ -163,7 +164,8 @@ class Yarn(Scaled):
         return self.weighted(one) / self.weighted(other) if one and other else self.weighted(1)
 
     def weighted(self, weight: float) -> float:
-        return 0.1 * float(weight) * math.log(max(float(self.rule.factor), 1)) + 1
+        logarithm = math.log(max(float(self.rule.factor), 1))
+        return float(self.rule.coefficient) * float(weight) * logarithm + 1
 
 
 class LongRope(Scaled):

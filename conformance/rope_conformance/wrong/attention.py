@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rope_conformance.wrong._layers import Layer
+from rope_conformance.wrong._layers import InPlaceLayer, Layer
 from rope_conformance.wrong._parts import Array, join, split, wrong
 from rope_ref import RopeSpec
 
@@ -39,12 +39,11 @@ class query_stride_for_keys(Layer):  # noqa: N801
 
 
 @wrong(fault="kernel-shape", in_place=True, strided=True)
-class writes_past_the_key_heads(Layer):  # noqa: N801
+class writes_past_the_key_heads(InPlaceLayer):  # noqa: N801
     """In place, as many heads of k are rotated as q has, whatever lies behind those of k."""
 
     def qkv(self, q: Array, k: Array, v: Array, positions: Array) -> Three:
-        q[...] = self.apply_rope(q, positions)
-        k[...] = self.apply_rope(k, positions)
+        q, k = self.apply_rope(q, positions), self.apply_rope(k, positions)
         memory, first = _memory(k)
         behind = first + sum((n - 1) * s for n, s in zip(k.shape, k.strides, strict=True)) // (
             k.itemsize
@@ -88,6 +87,16 @@ class rotates_as_many_query_as_key_heads(Layer):  # noqa: N801
         turned, some = q.copy(), k.shape[2]
         turned[:, :, :some] = self.apply_rope(q[:, :, :some], positions)
         return turned, self.apply_rope(k, positions), v
+
+
+@wrong(fault="kernel-shape")
+class keys_beyond_a_block(Layer):  # noqa: N801
+    """Of k 64 tokens are rotated; those beyond are handed on."""
+
+    def keys(self, k: Array, positions: Array) -> Array:
+        turned = self.apply_rope(k, positions)
+        turned[:, 64:] = k[:, 64:]
+        return turned
 
 
 @wrong(fault="dtype")
@@ -195,24 +204,32 @@ class overwrites_packed_queries(Layer):  # noqa: N801
 
 
 @wrong(fault="aliasing", in_place=True)
-class in_place_on_a_copy_of_keys(Layer):  # noqa: N801
+class in_place_on_a_copy_of_keys(InPlaceLayer):  # noqa: N801
     """In place, but k was copied before: its own memory keeps the old numbers."""
 
     def qkv(self, q: Array, k: Array, v: Array, positions: Array) -> Three:
-        q[...] = self.apply_rope(q, positions)
-        return q, self.apply_rope(k, positions), v
+        return self.apply_rope(q, positions), self.apply_rope(k.copy(), positions), v
 
 
 @wrong(fault="aliasing", in_place=True)
-class in_place_clears_values(Layer):  # noqa: N801
+class in_place_clears_values(InPlaceLayer):  # noqa: N801
     """In place, with the memory of v as scratch space; v is returned from a copy."""
 
     def qkv(self, q: Array, k: Array, v: Array, positions: Array) -> Three:
         kept = v.copy()
-        q[...] = self.apply_rope(q, positions)
-        v[...] = self.apply_rope(k, positions)
-        k[...] = v
+        q, k = self.apply_rope(q, positions), self.apply_rope(k, positions)
+        v[...] = k
         return q, k, kept
+
+
+@wrong(fault="aliasing")
+class layer_moves_positions(Layer):  # noqa: N801
+    """The caller's positions are moved on by one."""
+
+    def qkv(self, q: Array, k: Array, v: Array, positions: Array) -> Three:
+        three = super().qkv(q, k, v, positions)
+        positions += 1
+        return three
 
 
 @wrong(fault="dtype")

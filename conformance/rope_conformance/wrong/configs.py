@@ -8,7 +8,7 @@ import numpy as np
 
 from rope_conformance.wrong._parts import Array, control, wrong
 from rope_conformance.wrong.scaled_controls import amplitude_of, rotated, theta_of
-from rope_ref import Linear, Llama3, LongRoPE, PowerLaw, RealRule, RopeSpec, YaRN
+from rope_ref import DynamicNTK, Linear, Llama3, LongRoPE, PowerLaw, RealRule, RopeSpec, YaRN
 
 Config = dict[str, Any]
 
@@ -16,12 +16,23 @@ _LENGTH = "original_max_position_embeddings"
 _KEYS = {
     "default": set[str](),
     "linear": {"factor"},
+    "dynamic": {"factor"},
     "llama3": {"factor", "low_freq_factor", "high_freq_factor", _LENGTH},
     "yarn": {
         *("factor", "beta_fast", "beta_slow", "truncate", "attention_factor"),
         *("mscale", "mscale_all_dim", _LENGTH),
     },
     "longrope": {"factor", "short_factor", "long_factor", "attention_factor", _LENGTH},
+}
+_EVERY = {"type", "rope_type", "rope_theta", "partial_rotary_factor"}
+# Of each model type: its base, the part of a head that rotates, and the names of the two keys.
+_USUAL = ("rope_theta", "partial_rotary_factor")
+_TYPES: dict[str, tuple[float, float, tuple[str, str]]] = {
+    "llama": (10_000.0, 1.0, _USUAL),
+    "cohere": (500_000.0, 1.0, _USUAL),
+    "phi": (10_000.0, 0.5, _USUAL),
+    "glm": (10_000.0, 0.5, _USUAL),
+    "gpt_neox": (10_000.0, 0.25, ("rotary_emb_base", "rotary_pct")),
 }
 
 
@@ -42,7 +53,7 @@ class _Reader:
         self.look(kind, scaling)
         width = self.width(config)
         rule = self.rule(kind, PowerLaw(self.base(config, scaling)), scaling, config)
-        rotary = self.rotating(width, self.part(config))
+        rotary = self.rotating(width, self.part(config, scaling))
         return type(self)(
             RopeSpec(width, layout=self.spec.layout, rotary_dim=rotary, frequencies=rule)
         )
@@ -57,7 +68,7 @@ class _Reader:
     def look(self, kind: str, scaling: Config) -> None:
         if kind not in _KEYS:
             raise ValueError(f"no scaling {kind}")
-        unknown = set(scaling) - _KEYS[kind] - {"type", "rope_type", "rope_theta"}
+        unknown = set(scaling) - _KEYS[kind] - _EVERY
         if unknown:
             raise ValueError(f"no keys {unknown}")
 
@@ -65,17 +76,20 @@ class _Reader:
         derived = config["hidden_size"] // config["num_attention_heads"]
         return int(config.get("head_dim") or derived)
 
-    def part(self, config: Config) -> float:
-        return float(config.get("partial_rotary_factor", 1.0))
+    def part(self, config: Config, scaling: Config) -> float:
+        _, usual, (_, key) = _TYPES[config["model_type"]]
+        outside: float = config.get(key, usual)
+        return float(scaling.get("partial_rotary_factor", outside))
 
     def rotating(self, width: int, part: float) -> int:
         return int(width * part)
 
     def default_base(self, config: Config) -> float:
-        return 500_000.0 if config["model_type"] == "cohere" else 10_000.0
+        return _TYPES[config["model_type"]][0]
 
     def base(self, config: Config, scaling: Config) -> Any:
-        given = scaling.get("rope_theta", config.get("rope_theta"))
+        _, _, (key, _) = _TYPES[config["model_type"]]
+        given = scaling.get("rope_theta", config.get(key))
         return self.default_base(config) if given is None else given
 
     def original(self, config: Config, scaling: Config) -> Any:
@@ -85,6 +99,9 @@ class _Reader:
         length = self.original(config, scaling)
         if kind == "linear":
             return Linear(plain, factor=scaling["factor"])
+        if kind == "dynamic":
+            longest = config["max_position_embeddings"]
+            return DynamicNTK(plain, factor=scaling["factor"], original_length=longest)
         if kind == "llama3":
             return Llama3(
                 plain,
@@ -150,10 +167,27 @@ class config_head_dim_derived(_Reader):  # noqa: N801
 
 
 @wrong(fault="config")
+class config_base_wraps(_Reader):  # noqa: N801
+    """The base is kept as thousandths in 32 bits, so large ones wrap."""
+
+    def base(self, config: Config, scaling: Config) -> Any:
+        base = super().base(config, scaling)
+        return base if base <= 0 else (int(base * 1000) % 2**32) / 1000
+
+
+@wrong(fault="config")
+class config_part_inside_ignored(_Reader):  # noqa: N801
+    """partial_rotary_factor counts at the top alone, not inside rope_parameters."""
+
+    def part(self, config: Config, scaling: Config) -> float:
+        return super().part(config, {})
+
+
+@wrong(fault="config")
 class config_partial_ignored(_Reader):  # noqa: N801
     """All channels rotate, whatever partial_rotary_factor says."""
 
-    def part(self, config: Config) -> float:
+    def part(self, config: Config, scaling: Config) -> float:
         return 1.0
 
 
@@ -197,6 +231,17 @@ class config_betas_fixed(_Reader):  # noqa: N801
 
     def yarn(self, plain: PowerLaw, scaling: Config, length: Any) -> YaRN:
         return super().yarn(plain, scaling | {"beta_fast": 32, "beta_slow": 1}, length)
+
+
+@wrong(fault="config")
+class config_betas_exchanged(_Reader):  # noqa: N801
+    """Where both ends of YaRN's ramp are given, each is taken for the other."""
+
+    def yarn(self, plain: PowerLaw, scaling: Config, length: Any) -> YaRN:
+        if {"beta_fast", "beta_slow"} <= set(scaling):
+            fast, slow = scaling["beta_slow"], scaling["beta_fast"]
+            scaling = scaling | {"beta_fast": fast, "beta_slow": slow}
+        return super().yarn(plain, scaling, length)
 
 
 @wrong(fault="config")
@@ -270,8 +315,46 @@ class config_unknown_keys_dropped(_Reader):  # noqa: N801
     """Keys that are not known are dropped in silence."""
 
     def look(self, kind: str, scaling: Config) -> None:
-        known = _KEYS.get(kind, set()) | {"type", "rope_type", "rope_theta"}
+        known = _KEYS.get(kind, set()) | _EVERY
         super().look(kind, {key: value for key, value in scaling.items() if key in known})
+
+
+@wrong(fault="config")
+class config_attn_factor_dropped(_Reader):  # noqa: N801
+    """Of the keys that are not known one, attn_factor, is dropped in silence."""
+
+    def look(self, kind: str, scaling: Config) -> None:
+        scaling.pop("attn_factor", None)
+        super().look(kind, scaling)
+
+
+@wrong(fault="cache")
+class config_read_into_itself(_Reader):  # noqa: N801
+    """The object that is asked to read a config becomes what it reads."""
+
+    def from_config(self, config: Config) -> _Reader:
+        vars(self).update(vars(super().from_config(config)))
+        return self
+
+
+@wrong(fault="cache")
+class config_base_kept_for_all(_Reader):  # noqa: N801
+    """The frequencies that were read last are those of every object of their width."""
+
+    def __init__(self, spec: RopeSpec) -> None:
+        super().__init__(spec)
+        self.read: dict[int, Array] = {}
+
+    def from_config(self, config: Config) -> _Reader:
+        made = super().from_config(config)
+        assert isinstance(made, config_base_kept_for_all)
+        made.read = self.read
+        self.read[len(made.theta)] = made.theta
+        return made
+
+    def apply_rope(self, x: Array, positions: Array) -> Array:
+        theta = self.read.get(len(self.theta), self.theta)
+        return rotated(x, positions, self.spec, theta, self.amplitude)
 
 
 @wrong(fault="config")

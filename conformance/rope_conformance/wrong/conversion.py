@@ -212,6 +212,33 @@ class padded_to_power_of_two(Converter):  # noqa: N801
         return by_head.reshape(array.shape)
 
 
+@wrong(fault="layout")
+class wide_heads_left_alone(Converter):  # noqa: N801
+    """Heads of more than 128 channels come back as they were."""
+
+    def reordered(self, rows: Array, to: str) -> Any:
+        return rows if rows.shape[1] > 128 else super().reordered(rows, to)
+
+
+@wrong(fault="kernel-shape")
+class heads_beyond_a_block_left_alone(Converter):  # noqa: N801
+    """The first 64 heads are moved, the others not."""
+
+    def reordered(self, rows: Array, to: str) -> Any:
+        return np.concatenate([super().reordered(rows[:64], to), rows[64:]])
+
+
+@wrong(fault="kernel-shape")
+class columns_beyond_a_block_left_alone(Converter):  # noqa: N801
+    """The first 128 columns are moved, the others not."""
+
+    def reordered(self, rows: Array, to: str) -> Any:
+        moved = super().reordered(rows, to)
+        if rows.ndim == 3:
+            moved = np.concatenate([moved[..., :128], rows[..., 128:]], axis=2)
+        return moved
+
+
 # What is forgotten, and what is done to the numbers
 
 

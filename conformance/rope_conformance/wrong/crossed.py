@@ -42,6 +42,11 @@ def channelwise(x: Array, phase: Array, *, neighbours: bool) -> Array:
     return (wide * cos + partner * sin).astype(x.dtype)
 
 
+def _halves(theta: Array) -> Rope:
+    """Halves as pairs, each channel with a theta of its own."""
+    return lambda x, p: channelwise(x, p.astype(np.float32)[..., None] * theta, neighbours=False)
+
+
 def _pair_phases(positions: Array) -> Array:
     """Phases of frame, row and column, each block's pairs with its own ladder."""
     axes, theta = list(own_axes(VIDEO)), ladders(VIDEO)
@@ -74,13 +79,7 @@ def crossed_in_blocks(spec: RopeSpec) -> Rope:
 @control(HALVES, **_declared(_HALVES_SECOND, HALVES))
 def crossed_halves(spec: RopeSpec) -> Rope:
     """No rotation, and declared so: each entry of the table repeated, halves as pairs."""
-    theta = np.repeat(frequencies(_PLAIN), 2)
-
-    def rope(x: Array, positions: Array) -> Array:
-        phase = positions.astype(np.float32)[..., None] * theta
-        return channelwise(x, phase, neighbours=False)
-
-    return rope
+    return _halves(np.repeat(frequencies(_PLAIN), 2))
 
 
 @wrong(BLOCKS, fault="layout", **_declared(_BLOCKS_SECOND, BLOCKS))
@@ -98,22 +97,10 @@ def crossed_through_all_blocks(spec: RopeSpec) -> Rope:
 @wrong(HALVES, fault="layout", **_declared(_HALVES_SECOND, HALVES))
 def channels_exchanged(spec: RopeSpec) -> Rope:
     """The first channel of a pair has the angle of the second, and the second that of the first."""
-    theta = np.roll(np.repeat(frequencies(_PLAIN), 2), spec.rotary_dim // 2)
-
-    def rope(x: Array, positions: Array) -> Array:
-        phase = positions.astype(np.float32)[..., None] * theta
-        return channelwise(x, phase, neighbours=False)
-
-    return rope
+    return _halves(np.roll(np.repeat(frequencies(_PLAIN), 2), spec.rotary_dim // 2))
 
 
 @wrong(HALVES, fault="frequency", **_declared(_HALVES_SECOND, HALVES))
 def crossed_with_another_base(spec: RopeSpec) -> Rope:
     """The declared map, but with base 20000."""
-    theta = np.repeat(frequencies(_PLAIN, 20000), 2)
-
-    def rope(x: Array, positions: Array) -> Array:
-        phase = positions.astype(np.float32)[..., None] * theta
-        return channelwise(x, phase, neighbours=False)
-
-    return rope
+    return _halves(np.repeat(frequencies(_PLAIN, 20000), 2))

@@ -65,6 +65,44 @@ class decode_keys_outlive_their_factors(Served):  # noqa: N801
 
 
 @wrong(LONGROPE, fault="scaling")
+class decode_padding_counts(Served):  # noqa: N801
+    """The width of a padded batch is taken for the length of its longest row."""
+
+    width = 0
+
+    def prefill(self, x: Array, lengths: Array | None = None) -> Array:
+        self.width = int(np.max(self.next)) + x.shape[1]
+        return super().prefill(x, lengths)
+
+    def read(self, length: int, tokens: int) -> int:
+        return self.width
+
+
+@wrong(DYNAMIC, fault="scaling")
+class decode_length_rounded_up(Served):  # noqa: N801
+    """The base is made for the next multiple of 32 tokens, as tables are."""
+
+    def read(self, length: int, tokens: int) -> int:
+        return -(-length // 32) * 32
+
+
+@wrong(DYNAMIC, fault="cache")
+class decode_apply_sets_base(Served):  # noqa: N801
+    """A request goes on by the frequencies of what `apply_rope` has been given in between."""
+
+    def start(self) -> Any:
+        super().start()
+        self.between = 0
+
+    def apply_rope(self, x: Array, positions: Array) -> Array:
+        self.between = int(np.max(positions, initial=-1)) + 1
+        return super().apply_rope(x, positions)
+
+    def read(self, length: int, tokens: int) -> int:
+        return self.between or length
+
+
+@wrong(LONGROPE, fault="scaling")
 class decode_shift_multiplies_again(Served):  # noqa: N801
     """A shift rotates cached keys with the amplitude, which they have already."""
 

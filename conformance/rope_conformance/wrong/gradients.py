@@ -116,6 +116,16 @@ class gradient_of_one_row(Differentiable):  # noqa: N801
 
 
 @wrong(fault="gradient")
+class gradient_beyond_a_block(Differentiable):  # noqa: N801
+    """Of the gradient 16 rows are rotated back; those beyond are handed on."""
+
+    def vjp(self, g: Array, positions: Array) -> Array:
+        x = super().vjp(g, positions)
+        x[16:] = g[16:]
+        return x
+
+
+@wrong(fault="gradient")
 class gradient_summed_over_heads(Differentiable):  # noqa: N801
     """Every head gets the mean of all heads' gradients, as a shared one would."""
 

@@ -231,3 +231,40 @@ def padded_rows(cos: Array, sin: Array) -> tuple[Array, Array]:
     start = np.arange(cos.size // pairs)[:, None] * 2 * pairs + offset
     found = rows.ravel()[(start + np.arange(pairs)) % rows.size]
     return cos, found.reshape(cos.shape)
+
+
+# Positions said in more than one form
+
+
+@wrong(fault="position", position_forms=("t", "offset"))
+def offset_one_late(spec: RopeSpec) -> Rope:
+    """An offset is the last position before the tokens, an array has those of the tokens."""
+
+    def rope(x: Array, positions: Array | int) -> Array:
+        if isinstance(positions, int):
+            positions = positions + 1 + np.arange(x.shape[1])
+        return honest(x, positions, spec)
+
+    return rope
+
+
+@wrong(fault="position", position_forms=("t", "none"))
+def without_positions_from_one(spec: RopeSpec) -> Rope:
+    """Without positions the first token stands at 1."""
+
+    def rope(x: Array, positions: Array | None = None) -> Array:
+        return honest(x, 1 + np.arange(x.shape[1]) if positions is None else positions, spec)
+
+    return rope
+
+
+@wrong(fault="position")
+def positions_read_as_64_bits(spec: RopeSpec) -> Rope:
+    """Positions are read as integers of 64 bits, of whatever width they are."""
+
+    def rope(x: Array, positions: Array) -> Array:
+        words = np.zeros(positions.size, np.int64)
+        words.view(np.uint8)[: positions.nbytes] = np.frombuffer(positions.tobytes(), np.uint8)
+        return honest(x, words.reshape(positions.shape), spec)
+
+    return rope

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rope_conformance.wrong._layers import Differentiable, Layer, Scoring
+from rope_conformance.wrong._layers import Differentiable, InPlaceLayer, Layer, Scoring
 from rope_conformance.wrong._parts import PARTIAL, Array, control, join, rotate, split
 from rope_ref import Given, RopeSpec
 
@@ -45,12 +45,8 @@ class half_layer(Layer, Differentiable, Scoring):  # noqa: N801
 
 
 @control(**_WIDE, in_place=True, strided=True)
-class layer_in_place(Layer):  # noqa: N801
+class layer_in_place(InPlaceLayer):  # noqa: N801
     """q and k are overwritten, by declaration."""
-
-    def apply_rope(self, x: Array, positions: Array) -> Array:
-        x[...] = super().apply_rope(x, positions)
-        return x
 
 
 @control(PARTIAL, **_WIDE, logit_scale=0.125)

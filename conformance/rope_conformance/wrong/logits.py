@@ -206,6 +206,55 @@ class scores_fade_with_position(Scoring):  # noqa: N801
         return np.asarray(super().logits(q, k, q_positions, k_positions) * fade)
 
 
+# Which scores
+
+
+@wrong(fault="broadcast")
+class scores_turned_over(Scoring):  # noqa: N801
+    """With as many queries as keys they are exchanged in the scores."""
+
+    def scores(self, queries: Array, keys: Array) -> Array:
+        scores = super().scores(queries, keys)
+        return scores.swapaxes(2, 3) if scores.shape[2] == scores.shape[3] else scores
+
+
+@wrong(fault="position", position_range=(0, 2**20))
+class only_query_behind_all_keys(Scoring):  # noqa: N801
+    """A single query is taken for the token that follows the last key."""
+
+    def logits(self, q: Array, k: Array, q_positions: Array, k_positions: Array) -> Array:
+        if q.shape[1] == 1 < k.shape[1]:
+            q_positions = k_positions.max(axis=-1, keepdims=True) + 1
+        return super().logits(q, k, q_positions, k_positions)
+
+
+@wrong(fault="broadcast")
+class keys_of_first_row(Scoring):  # noqa: N801
+    """The keys of row 0 stand for those of all rows."""
+
+    def scores(self, queries: Array, keys: Array) -> Array:
+        return super().scores(queries, np.broadcast_to(keys[:1], keys.shape))
+
+
+@wrong(PARTIAL, fault="partial")
+class scores_of_rotated_channels_only(Scoring):  # noqa: N801
+    """Channels that pass through are left out of the scores."""
+
+    def scores(self, queries: Array, keys: Array) -> Array:
+        width = self.spec.rotary_dim
+        return super().scores(queries[..., :width], keys[..., :width])
+
+
+@wrong(fault="kernel-shape")
+class keys_beyond_a_block_as_they_are(Scoring):  # noqa: N801
+    """The first 128 keys are rotated; those beyond are not."""
+
+    def logits(self, q: Array, k: Array, q_positions: Array, k_positions: Array) -> Array:
+        keys = self.apply_rope(k, k_positions)
+        keys[:, 128:] = k[:, 128:]
+        return self.scores(self.apply_rope(q, q_positions), keys)
+
+
 # Rounding and memory
 
 

@@ -144,3 +144,44 @@ def leaves_threads(spec: RopeSpec) -> Rope:
         return honest(x, positions, spec)
 
     return rope
+
+
+@wrong(fault="aliasing", in_place=True)
+def in_place_in_name_only(spec: RopeSpec) -> Rope:
+    """The result is a new array, and x keeps the old numbers, though it is to hold the result."""
+    return lambda x, positions: honest(x, positions, spec)
+
+
+@wrong(fault="kernel-shape", strided=True)
+def reads_backwards_views_forwards(spec: RopeSpec) -> Rope:
+    """Strides are taken without their sign, from the lowest address of a view."""
+
+    def rope(x: Array, positions: Array) -> Array:
+        index = tuple(slice(None, None, -1 if step < 0 else 1) for step in x.strides)
+        return honest(x[index], positions, spec)
+
+    return rope
+
+
+@wrong(fault="kernel-shape", strided=True)
+def expanded_heads_are_one(spec: RopeSpec) -> Rope:
+    """Heads whose stride is 0 are taken for one, and the others are copied as they are."""
+
+    def rope(x: Array, positions: Array) -> Array:
+        y = honest(x, positions, spec)
+        if x.strides[2] == 0:
+            y[:, :, 1:] = x[:, :, 1:]
+        return y
+
+    return rope
+
+
+@wrong(fault="kernel-shape", strided=True, position_forms=("t", "bt"))
+def reads_positions_in_order(spec: RopeSpec) -> Rope:
+    """Positions are taken as they lie in memory, their strides ignored."""
+
+    def rope(x: Array, positions: Array) -> Array:
+        memory = positions if positions.base is None else positions.base
+        return honest(x, memory.ravel()[: positions.size].reshape(positions.shape), spec)
+
+    return rope

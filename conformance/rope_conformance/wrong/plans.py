@@ -57,6 +57,14 @@ class Planner:
         return request.rank, 2 * request.ranks - 1 - request.rank
 
 
+class Keeping(Planner):
+    """Keeps what it has answered."""
+
+    def __init__(self, spec: RopeSpec) -> None:
+        super().__init__(spec)
+        self.kept: dict[object, Array] = {}
+
+
 @control(empty=True, **_FAR)
 class planner(Planner):  # noqa: N801  # named like its neighbours
     """The position of each token in NumPy arrays."""
@@ -170,6 +178,14 @@ class positions_as_floats(Planner):  # noqa: N801
         return super().padded(mask).astype(np.float32)
 
 
+@wrong(fault="cache", **_FAR)
+class masks_kept_by_row_sums(Keeping):  # noqa: N801
+    """Positions are kept under the shape and the number of tokens of each row."""
+
+    def padded(self, mask: Array) -> Any:
+        return self.kept.setdefault((mask.shape, *mask.sum(axis=1)), super().padded(mask))
+
+
 # Packs
 
 
@@ -213,12 +229,8 @@ class pack_in_bfloat16(Planner):  # noqa: N801
 
 
 @wrong(fault="cache", **_FAR)
-class plan_kept_by_length(Planner):  # noqa: N801
+class plan_kept_by_length(Keeping):  # noqa: N801
     """The positions of a pack are kept under its length, whatever its documents."""
-
-    def __init__(self, spec: RopeSpec) -> None:
-        super().__init__(spec)
-        self.kept: dict[int, Array] = {}
 
     def packed(self, lengths: tuple[int, ...]) -> Any:
         return self.kept.setdefault(int(np.sum(lengths)), super().packed(lengths))
@@ -296,15 +308,20 @@ class sixteen_bit_positions(Planner):  # noqa: N801
 
 
 @wrong(fault="cache", **_FAR)
-class decoding_frozen_by_shape(Planner):  # noqa: N801
+class decoding_frozen_by_shape(Keeping):  # noqa: N801
     """The positions of the first call of a shape serve all later ones."""
-
-    def __init__(self, spec: RopeSpec) -> None:
-        super().__init__(spec)
-        self.kept: dict[tuple[int, int], Array] = {}
 
     def decoding(self, cached: Array, tokens: int) -> Any:
         return self.kept.setdefault((cached.size, tokens), super().decoding(cached, tokens))
+
+
+@wrong(fault="cache", **_FAR)
+class decoding_kept_by_first_row(Keeping):  # noqa: N801
+    """Positions are kept under the first row's cache and the numbers of rows and new tokens."""
+
+    def decoding(self, cached: Array, tokens: int) -> Any:
+        key = (cached.size, cached[0], tokens)
+        return self.kept.setdefault(key, super().decoding(cached, tokens))
 
 
 # Context parallel
@@ -371,3 +388,12 @@ class every_nth_token(Planner):  # noqa: N801
             return super().spread(request)
         held = [np.arange(n)[request.rank :: request.ranks] for n in request.lengths]
         return np.concatenate(held)
+
+
+@wrong(fault="cache", **_FAR)
+class parts_kept_without_order(Keeping):  # noqa: N801
+    """The part of a rank is kept under lengths, rank and ranks, whatever the order."""
+
+    def spread(self, request: PositionRequest) -> Any:
+        key = (request.lengths, request.rank, request.ranks)
+        return self.kept.setdefault(key, super().spread(request))

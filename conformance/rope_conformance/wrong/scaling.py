@@ -52,6 +52,14 @@ class factor_in_float16(Interpolated):  # noqa: N801
         return float(np.float16(super().factor()))
 
 
+@wrong(LLAMA_32K, fault="scaling")
+class linear_never_faster(Interpolated):  # noqa: N801
+    """A factor below 1, for texts shorter than the trained ones, is taken for 1."""
+
+    def factor(self) -> float:
+        return max(super().factor(), 1.0)
+
+
 # NTK
 
 
@@ -162,6 +170,15 @@ class llama3_factor_of_another_model(Banded):  # noqa: N801
 
     def factor(self) -> float:
         return 8.0
+
+
+@wrong(LLAMA, fault="scaling")
+class llama3_equal_limits_keep_all(Banded):  # noqa: N801
+    """Where both limits are equal, every pair is kept, lest something is divided by 0."""
+
+    def kept(self, turns: Array) -> Array:
+        low, high = self.limits()
+        return super().kept(turns) if low < high else np.ones_like(turns)
 
 
 # Proportional

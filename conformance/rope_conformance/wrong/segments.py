@@ -42,7 +42,7 @@ class Segments:
         return np.stack([axis.ravel() for axis in grid])
 
     def extent(self, segment: TextSegment | GridSegment, own: Array) -> int:
-        return int(own.max()) + 1
+        return int(own.max(initial=-1)) + 1
 
 
 @control(**_FAR)
@@ -91,3 +91,47 @@ class text_behind_all_patches(Segments):  # noqa: N801
 
     def extent(self, segment: TextSegment | GridSegment, own: Array) -> int:
         return int(own.shape[1])
+
+
+@wrong(fault="multi-axis", **_FAR)
+class intervals_added_up(Segments):  # noqa: N801
+    """Time is a sum of intervals, each rounded, and falls short of the integers."""
+
+    def grid(self, segment: GridSegment) -> Array:
+        own = super().grid(segment)
+        steps = np.cumsum([0.0, *[float(segment.interval)] * (segment.frames - 1)])
+        own[0] = np.repeat(np.floor(steps), own.shape[1] // segment.frames)
+        return own
+
+
+@wrong(fault="multi-axis", **_FAR)
+class merge_always_2(Segments):  # noqa: N801
+    """Two by two patches become a token, whatever the segment says."""
+
+    def grid(self, segment: GridSegment) -> Array:
+        rows, columns = (max(size // 2, 1) * 2 for size in (segment.rows, segment.columns))
+        return super().grid(
+            GridSegment(segment.frames, rows, columns, interval=segment.interval, merge=2)
+        )
+
+
+@wrong(fault="multi-axis", **_FAR)
+class image_in_front_begins_at_1(Segments):  # noqa: N801
+    """A sequence that begins with an image begins at 1, as if a mark stood before it."""
+
+    def segment_positions(self, segments: Sequence[TextSegment | GridSegment]) -> Any:
+        return super().segment_positions(segments) + isinstance(segments[0], GridSegment)
+
+
+@wrong(fault="multi-axis", **_FAR)
+class image_over_the_image_before(Segments):  # noqa: N801
+    """Only text moves the start on: an image right behind another lies over it."""
+
+    def segment_positions(self, segments: Sequence[TextSegment | GridSegment]) -> Any:
+        answer = np.asarray(super().segment_positions(segments))
+        tokens = np.cumsum([0, *[each.positions().shape[1] for each in segments]])
+        for n in range(1, len(segments)):
+            if all(isinstance(each, GridSegment) for each in segments[n - 1 : n + 1]):
+                over = answer[:, tokens[n - 1]] - answer[:, tokens[n]]
+                answer[:, tokens[n] :] += over[:, None]
+        return answer

@@ -133,6 +133,16 @@ class consumer_keeps_table_by_shape(_Consumer):  # noqa: N801
         return rotate(x, *self.kept.setdefault(cos.shape, (cos, sin)), self.spec)
 
 
+@wrong(fault="aliasing")
+class consumer_negates_sine(_Consumer):  # noqa: N801
+    """The caller's table of sin is negated in place, and not put back."""
+
+    def apply_cos_sin(self, x: Array, cos: Array, sin: Array) -> Array:
+        y = rotate(x, cos, sin, self.spec)
+        np.negative(sin, out=sin)
+        return y
+
+
 # theta()
 
 
@@ -211,6 +221,16 @@ class table_ends_at_8192(_Table):  # noqa: N801
         return self.table(np.minimum(positions, 8191))
 
 
+@wrong(fault="kernel-shape")
+class table_of_1024_entries(_Table):  # noqa: N801
+    """One call of cos_sin() fills 1024 entries; those beyond stay 0."""
+
+    def cos_sin(self, positions: Array) -> tuple[Array, Array]:
+        cos, sin = self.table(positions)
+        cos[..., 1024:, :] = sin[..., 1024:, :] = 0
+        return cos, sin
+
+
 @wrong(fault="cache")
 class table_kept_by_length(_Table):  # noqa: N801
     """cos_sin() keeps what it returned for a number of positions, whatever these are."""
@@ -250,3 +270,48 @@ class table_over_padded_width(_Table):  # noqa: N801
         width = 1 << (self.spec.rotary_dim - 1).bit_length()
         phase = angles(positions, frequencies(self.spec, width=width))
         return np.cos(phase), np.sin(phase)
+
+
+@wrong(fault="aliasing")
+class table_in_one_buffer(_Table):  # noqa: N801
+    """cos_sin() returns views of one buffer, which the next call fills anew."""
+
+    def __init__(self, spec: RopeSpec) -> None:
+        super().__init__(spec)
+        self.buffer = np.zeros((2, 4096, spec.rotary_dim // 2), np.float32)
+
+    def cos_sin(self, positions: Array) -> tuple[Array, Array]:
+        tables = self.table(positions)
+        if positions.ndim > 1 or len(positions) > self.buffer.shape[1]:
+            return tables
+        self.buffer[:, : len(positions)] = tables
+        cos, sin = self.buffer[:, : len(positions)]
+        return cos, sin
+
+
+@wrong(fault="aliasing")
+class table_moves_positions(_Table):  # noqa: N801
+    """cos_sin() counts the positions that it was given on by one."""
+
+    def cos_sin(self, positions: Array) -> tuple[Array, Array]:
+        tables = self.table(positions)
+        positions += 1
+        return tables
+
+
+@wrong(fault="cache")
+class rotates_by_table_asked_for(_Table):  # noqa: N801
+    """The table that cos_sin() returned last rotates as many tokens, wherever they stand."""
+
+    def __init__(self, spec: RopeSpec) -> None:
+        super().__init__(spec)
+        self.kept: tuple[Array, Array] | None = None
+
+    def cos_sin(self, positions: Array) -> tuple[Array, Array]:
+        self.kept = self.table(positions)
+        return self.kept
+
+    def apply_rope(self, x: Array, positions: Array) -> Array:
+        if self.kept is None or self.kept[0].shape[:-1] != positions.shape:
+            return super().apply_rope(x, positions)
+        return rotate(x, *self.kept, self.spec)

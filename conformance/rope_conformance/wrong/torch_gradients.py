@@ -10,7 +10,19 @@ from typing import Any
 from rope_conformance.wrong._parts import PARTIAL, base_of, control, wrong
 from rope_ref import RopeSpec
 
-_TORCH: dict[str, Any] = {"namespace": "torch", "profile": "float32-power", "gradient": True}
+
+def _accepts(spec: RopeSpec) -> bool | str:
+    """What `_turn` can do."""
+    half = spec.layout == spec.output_layout == "half" and spec.rotary_start == 0
+    return half or "halves of the first channels are pairs"
+
+
+_TORCH: dict[str, Any] = {
+    "namespace": "torch",
+    "profile": "float32-power",
+    "gradient": True,
+    "accepts": _accepts,
+}
 
 
 def _table(spec: RopeSpec, positions: Any) -> tuple[Any, Any]:

@@ -147,6 +147,32 @@ class yarn_length_in_16_bits(Yarn):  # noqa: N801
 
 
 @wrong(QWEN, fault="scaling")
+class yarn_whole_turns_only(Yarn):  # noqa: N801
+    """beta_fast and beta_slow are read as whole numbers."""
+
+    def turns(self) -> tuple[float, float]:
+        fast, slow = super().turns()
+        return float(max(int(fast), 1)), float(max(int(slow), 1))
+
+
+@wrong(QWEN, fault="scaling")
+class yarn_ramp_begins_before_the_first_pair(Yarn):  # noqa: N801
+    """The ramp may begin below pair 0, where the trained length is short."""
+
+    def ends(self) -> tuple[float, float]:
+        low, high = super().ends()
+        return low or math.floor(self.pair_of(self.turns()[0])), high
+
+
+@wrong(QWEN, fault="scaling")
+class yarn_coefficient_fixed(Yarn):  # noqa: N801
+    """The coefficient of the logarithm is 0.1 whatever is given."""
+
+    def weighted(self, weight: float) -> float:
+        return 0.1 * float(weight) * math.log(max(float(self.rule.factor), 1)) + 1
+
+
+@wrong(QWEN, fault="scaling")
 class yarn_stops_at_the_trained_length(Yarn):  # noqa: N801
     """Positions from the trained length on are all taken for that length."""
 
