@@ -118,10 +118,12 @@ class _LongText:
 
         folder, prefix = self.names
         model = importlib.import_module(f"transformers.models.{folder}.modeling_{folder}")
-        config = getattr(model, f"{prefix}Config")(**_head(spec))
+        assert isinstance(spec.frequencies, LongRoPE)
+        # At the top it counts before the one beside the factors, and has a default.
+        trained = {"original_max_position_embeddings": int(spec.frequencies.original_length)}
+        config = getattr(model, f"{prefix}Config")(**_head(spec) | trained)
         self.table = getattr(model, f"{prefix}RotaryEmbedding")(config)
         self.rotate = model.apply_rotary_pos_emb
-        assert isinstance(spec.frequencies, LongRoPE)
         self.pad, self.last = pad, int(spec.frequencies.length or 0) - 1
 
     def apply_rope(self, x: Any, positions: Any) -> Any:
