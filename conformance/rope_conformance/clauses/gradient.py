@@ -168,7 +168,8 @@ def _fixed(trial: Trial) -> list[Case]:
     usual = numeric_fixed(trial)
     if trial.namespace.fixed_shapes:  # each new shape is a compilation
         usual = [*usual[: len(_SHAPES)], *usual[-5:]]
-    usual += [replace(case, parameter=0) for case in large_layers(trial)]
+    else:
+        usual += [replace(case, parameter=0) for case in large_layers(trial)]
     if not _rows(trial):
         return usual
     batch, tokens, heads = usual_shape(trial.claim)

@@ -60,6 +60,7 @@ NOT_IN_JAX = {
         "at_most_4096_tokens",
         "keys_beyond_a_block",
         "keys_beyond_a_block_as_they_are",
+        "gradient_beyond_a_block",
     ),
 }
 EXEMPT = [name for names in NOT_IN_JAX.values() for name in names]
