@@ -53,11 +53,15 @@ class Served:
             max_position_embeddings=int(rule.original_length),
             rope_parameters=parameters(rule),
         )
-        self.table = llama.LlamaRotaryEmbedding(config)
+        # One for the requests and one beside: dynamic NTK remembers each call of its own.
+        self.table, self.beside = (llama.LlamaRotaryEmbedding(config) for _ in range(2))
         self.start()
 
     def apply_rope(self, x, positions):
-        cos, sin = self.table(x, positions)
+        return self.turned(x, positions, self.beside)
+
+    def turned(self, x, positions, table):
+        cos, sin = table(x, positions)
         return llama.apply_rotary_pos_emb(x, x, cos, sin)[0]
 
     def start(self):
@@ -66,7 +70,7 @@ class Served:
     def prefill(self, x):
         positions = torch.arange(self.next, self.next + x.shape[2]).expand(x.shape[0], -1)
         self.next += x.shape[2]
-        self.cache.append(self.apply_rope(x, positions))
+        self.cache.append(self.turned(x, positions, self.table))
         return self.cache[-1].clone()
 
     def step(self, x):

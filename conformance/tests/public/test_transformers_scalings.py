@@ -31,6 +31,8 @@ ELSEWHERE = {
     "ERNIE-4.5-VL": "keeps frequencies in an order of its own: test_axes_models.py",
     "Phi-3.5-MoE": "differs: below",
     "Nomic-fixed-NTK": "transformers does not know vLLM's ntk",
+    "Baichuan-7B": "its code is published with the model, not in transformers",
+    "Qwen-7B": "its code is published with the model, not in transformers",
 }
 COMPARED = [name for name in CONFIGS if name not in ELSEWHERE]
 # Where a model's code is published under another name.
