@@ -90,7 +90,6 @@ def readings(rule: Remap, rotary_dim: int, head_dim: int, layout: str) -> tuple[
 
 def axial_readings(rule: Axial) -> Iterator[tuple[str, RealRule]]:
     """A ladder for each axis: the remap of one is missing, or is on all."""
-
     plain = plain_rule(rule)
     assert isinstance(plain, Axial)
     for axis, own in enumerate(rule.rules):
