@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from rope_conformance.bystanders import changes, remember, settings_left_alone
 from rope_conformance.clauses._common import factory_only, numeric_cases, numeric_fixed, oracle
+from rope_conformance.clauses._layer import demand_positions
 from rope_conformance.clauses._rows import row_cases
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs import Case, free_positions
@@ -166,13 +167,11 @@ def mutation(trial: Trial, case: Case) -> None:
             else "x was changed by the call; copy it first, or claim in_place"
         )
     if trial.implementation.has("apply"):
-        what, expected = "positions were", trial.position_arguments(positions, x.shape)
+        demand_positions(trial, positions, x.shape, rest, MUTATION.fault)
     else:
-        tables = cos_sin(positions, trial.spec)
-        what, expected = "given tables were", tuple(trial.table(part) for part in tables)
-    for before, after in zip(expected, rest, strict=True):
-        if not isinstance(after, int) and not np.array_equal(host(before), host(after)):
-            raise CheckFailure(f"the {what} changed by the call")
+        for before, after in zip(cos_sin(positions, trial.spec), rest, strict=True):
+            if not np.array_equal(host(trial.table(before)), host(after)):
+                raise CheckFailure("the given tables were changed by the call")
     where = host(trial.native_positions(positions))
     for surface, arguments in _other_surfaces(trial, x, positions).items():
         for after in arguments:
