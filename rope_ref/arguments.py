@@ -9,9 +9,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.errors import RopeError
+from rope_ref.errors import (
+    NonFinitePositionError,
+    PositionDtypeError,
+    PositionRangeError,
+    RopeError,
+)
 
-__all__ = ["as_array", "as_integer", "as_items", "is_one_of", "shown"]
+__all__ = [
+    "POSITION_LIMIT",
+    "as_array",
+    "as_integer",
+    "as_items",
+    "as_positions",
+    "is_one_of",
+    "is_real",
+    "shown",
+]
+
+POSITION_LIMIT = 2**53
+"""Beyond it float64 does not hold every integer."""
 
 
 def as_integer(value: object) -> int | None:
@@ -60,3 +77,52 @@ def shown(value: object) -> str:
         if isinstance(value, int):
             return f"an integer of {value.bit_length()} bits"
         return f"a value of type {type(value).__name__}"
+
+
+def as_positions(
+    positions: npt.ArrayLike, call: str, name: str = "positions"
+) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
+    """Positions as int64 or float64, unchanged in value; `name` is that of the argument.
+
+    Raises
+    ------
+    PositionDtypeError, NonFinitePositionError, PositionRangeError
+        As `rope_ref.cos_sin`.
+    """
+    p = as_array(positions, PositionDtypeError, call, name)
+    if p.dtype == object:  # Python integers beyond 64 bits, or no numbers at all
+        flat = p.ravel().tolist()
+        if flat and all(isinstance(v, int) for v in flat):
+            largest = max(flat, key=abs)
+            raise PositionRangeError(_too_large(call, name, largest))
+    if not is_real(p.dtype):
+        raise PositionDtypeError(
+            f"{call}: {name} must be integers or real numbers that float64 represents, got "
+            f"dtype {p.dtype}; for tokens numbered from 0 pass numpy.arange(T)"
+        )
+    if p.dtype.kind not in "iu":
+        p = p.astype(np.float64)
+        if not np.isfinite(p).all():
+            first = p.ravel()[np.flatnonzero(~np.isfinite(p.ravel()))[0]]
+            raise NonFinitePositionError(
+                f"{call}: {name} must be finite, got {first}; give padding a position such as 0"
+            )
+    outside = (p >= POSITION_LIMIT) | (p <= -POSITION_LIMIT)
+    if outside.any():
+        raise PositionRangeError(_too_large(call, name, p[outside].ravel()[0].item()))
+    return p.astype(np.int64) if p.dtype.kind in "iu" else p
+
+
+def _too_large(call: str, name: str, position: float) -> str:
+    return (
+        f"{call}: {name} must be below 2**53 in magnitude, got {shown(position)}; beyond, float64 "
+        "does not hold every integer and a position would not mean itself"
+    )
+
+
+def is_real(dtype: np.dtype[np.generic]) -> bool:
+    """Whether this is a dtype of integers, or of floats that float64 represents.
+
+    NumPy calls the kind of registered float types such as bfloat16 'V'.
+    """
+    return dtype.kind in "iufV" and dtype.names is None and np.can_cast(dtype, np.float64)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from rope_ref.arguments import as_positions
 from rope_ref.errors import HeadGroupError, RopeError, ShapeError
 from rope_ref.rotation import apply_rope, as_real, rotation_matrix
-from rope_ref.sincos import as_positions
 from rope_ref.spec import RopeSpec, demand_spec
 
 __all__ = ["attention_logits", "relative_logit"]

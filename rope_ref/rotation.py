@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.arguments import as_array, as_integer, is_one_of, shown
+from rope_ref.arguments import as_array, as_integer, as_positions, is_one_of, is_real, shown
 from rope_ref.errors import (
     AxesError,
     DtypeError,
@@ -24,8 +24,9 @@ from rope_ref.errors import (
     SpecError,
     TableShapeError,
 )
-from rope_ref.sincos import as_positions, cos_sin, cos_sin_parts, is_real, two_product, two_sum
+from rope_ref.exact.sincos import two_product, two_sum
 from rope_ref.spec import LAYOUTS, Layout, RopeSpec, demand_spec
+from rope_ref.table import cos_sin, cos_sin_parts
 
 __all__ = [
     "apply_cos_sin",

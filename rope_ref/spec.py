@@ -13,19 +13,23 @@ import numpy.typing as npt
 from rope_ref.arguments import as_integer, as_items, is_one_of, shown
 from rope_ref.errors import (
     HeadDimError,
+    LayerTypeError,
     LayoutError,
     OddRotaryDimError,
     PairAxesError,
     RotaryDimRangeError,
     SpecError,
 )
-from rope_ref.frequencies import FrequencyRule, PowerLaw
-from rope_ref.real import DIGITS, Real, nearest, real, real_arithmetic
+from rope_ref.exact.real import DIGITS, nearest, real, real_arithmetic
+from rope_ref.scaling.frequencies import FrequencyRule, PowerLaw
 
-__all__ = ["LAYOUTS", "Layout", "RopeSpec"]
+__all__ = ["EVERY_LAYER", "LAYOUTS", "LayerRopes", "Layout", "RopeSpec"]
 
 Layout = Literal["interleaved", "half"]
 LAYOUTS: tuple[Layout, ...] = ("interleaved", "half")
+
+EVERY_LAYER = "every layer"
+"""The name in `LayerRopes.specs` of the rotation that all layers share."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,7 @@ class RopeSpec:
         if missing or isinstance(self.frequencies, type):
             raise SpecError(
                 f"{call}: frequencies must be a frequency rule such as PowerLaw(10000) or "
-                f"Given([1.0, 0.01]), got {shown(self.frequencies)}"
+                f"ExplicitFrequencies([1.0, 0.01]), got {shown(self.frequencies)}"
             )
         object.__setattr__(self, "head_dim", head_dim)
         object.__setattr__(self, "rotary_dim", width)
@@ -137,83 +141,58 @@ class RopeSpec:
         """
         return _theta(self.frequencies, self.rotary_dim)
 
-    @classmethod
-    def from_hf_config(
-        cls,
-        config: Mapping[str, object],
-        *,
-        layer_type: str | None = None,
-        length: Real | None = None,
-        layout: Layout | None = None,
-    ) -> RopeSpec:
-        """Return the RoPE that the config of a Hugging Face model describes.
 
-        Every key about RoPE is honoured or refused by name. What a spec cannot say, and what
-        the config leaves to the model's code, is in the notes of
-        `rope_ref.model_config.read_hf_config`.
+@dataclass(frozen=True)
+class LayerRopes:
+    """What a config says: the RoPE of each type of layers, and what a spec cannot say.
 
-        Parameters
-        ----------
-        config
-            The content of a ``config.json``.
-        layer_type
-            Which layers, where they differ: ``"full_attention"``, ``"sliding_attention"``.
-        length
-            The length of text in question, for dynamic NTK and LongRoPE; None for one
-            within the original length.
-        layout
-            The pair layout, for a model type that is not in the table, or to overrule it.
+    Parameters
+    ----------
+    specs
+        The RoPE of each type of layers, or of ``"every layer"``. Layers that do not rotate
+        have a spec with rotary_dim 0.
+    notes
+        Sentences on keys that are of no effect or belong elsewhere, and on values that the
+        config leaves to the model's code.
 
-        Returns
-        -------
-        spec
-            The RoPE of all layers, or of those of `layer_type`.
+    Raises
+    ------
+    dataclasses.FrozenInstanceError
+        On assignment.
 
-        Raises
-        ------
-        ConfigError
-            In one of its kinds: what is wrong and where.
-        """
-        from rope_ref.model_config import read_hf_config  # which imports this module
+    Notes
+    -----
+    Layers differ, for example, in google/gemma-3 (full and sliding attention).
+    """
 
-        rope = read_hf_config(config, layout=layout, length=length)
-        return rope.pick(layer_type, "from_hf_config(config)")
+    specs: Mapping[str, RopeSpec]
+    notes: tuple[str, ...] = ()
 
-    @classmethod
-    def from_gguf(
-        cls,
-        metadata: Mapping[str, object],
-        *,
-        layer_type: str | None = None,
-        length: Real | None = None,
-    ) -> RopeSpec:
-        """Return the RoPE that the metadata of a GGUF file describe.
+    def pick(self, layer_type: str | None, call: str) -> RopeSpec:
+        """Return the RoPE of one type of layers.
 
-        Parameters
-        ----------
-        metadata
-            Keys and values, and, where the file has them, the tensors
-            ``rope_freqs.weight``, ``rope_factors_long.weight`` and
-            ``rope_factors_short.weight`` as sequences of R/2 numbers.
-        layer_type
-            Which layers, where they differ: ``"full_attention"``, ``"sliding_attention"``.
-        length
-            The length of text in question, for LongRoPE: llama.cpp takes the context it
-            is set up for.
-
-        Returns
-        -------
-        spec
-            The RoPE of all layers, or of those of `layer_type`.
+        None stands for the only one that there is.
 
         Raises
         ------
-        ConfigError
-            In one of its kinds: what is wrong and where.
+        LayerTypeError
+            If there are several and none is named, or none has this name.
         """
-        from rope_ref.gguf_metadata import read_gguf  # which imports this module
-
-        return read_gguf(metadata, length=length).pick(layer_type, "from_gguf(metadata)")
+        names = ", ".join(map(repr, self.specs))
+        if layer_type is None:
+            turning = {spec for spec in self.specs.values() if spec.rotary_dim}
+            found = turning or set(self.specs.values())
+            if len(found) == 1:
+                return found.pop()
+            raise LayerTypeError(
+                f"{call}: layers of different types turn differently; give layer_type, one of "
+                f"{names}"
+            )
+        if not isinstance(layer_type, str) or layer_type not in self.specs:
+            raise LayerTypeError(
+                f"{call}: layer_type={shown(layer_type)} is none of those in the config: {names}"
+            )
+        return self.specs[layer_type]
 
 
 @lru_cache(maxsize=64)

@@ -83,8 +83,8 @@ def judged(framework: str, name: str, device: str, effort: str) -> dict[str, Any
 
     import rope_backends
     import rope_conformance
-    from rope_conformance.exchange import NamespaceError, namespace
-    from rope_conformance.implementations import BUNDLED
+    from rope_conformance.adapters import BUNDLED
+    from rope_conformance.target.frameworks import NamespaceError, namespace
 
     started = time.perf_counter()
     try:

@@ -23,9 +23,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="renew these only")
     names = parser.parse_args(arguments).names
     sys.path[:0] = [str(ROOT), str(ROOT / "backends"), str(ROOT / "conformance")]
-    from rope_conformance.registry import all_checks
-    from rope_conformance.wrong import WRONG
-    from rope_conformance.wrong.matrix import kill_matrix
+    from rope_conformance.clauses import all_checks
+    from rope_conformance.zoo import WRONG
+    from rope_conformance.zoo.matrix import kill_matrix
 
     rows = json.loads(FILE.read_text(encoding="utf-8"))["wrong"] if names else {}
     made = kill_matrix(names or WRONG)

@@ -5,7 +5,7 @@ leaves its limit, a number one off, a condition turned round, arguments swapped,
 left out. A mutant that its tests fail is killed. One that survives is equivalent to the
 original, or stands for a test that is missing; `conformance/tests/MUTANTS.md` lists them.
 
-    python tools/mutants.py rope_ref/turns.py rope_ref/sincos.py --tests rope_ref/tests
+    python tools/mutants.py rope_ref/phase.py rope_ref/table.py --tests rope_ref/tests
 
 The libraries for this are no fit. mutmut leaves out functions that are decorated and all that
 stands at module level, here frequencies, constants and profiles; cosmic-ray starts an interpreter

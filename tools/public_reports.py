@@ -52,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def public_names() -> list[str]:
     """The bundled names, our own backends left out."""
-    from rope_conformance.implementations import BUNDLED
+    from rope_conformance.adapters import BUNDLED
 
     return [name for name in BUNDLED if not name.startswith("rope-backends/")]
 
@@ -82,8 +82,8 @@ def written(name: str) -> bool:
 def judged(name: str) -> dict[str, Any]:
     """Judge a library here, as plain data."""
     from rope_conformance import check
-    from rope_conformance.implementations import BUNDLED, bundled
-    from rope_conformance.options import command_line
+    from rope_conformance.adapters import BUNDLED, bundled
+    from rope_conformance.running.settling import command_line
 
     report = check(bundled(name), name=name, command=command_line(name, {})).to_dict()
     if report["versions"]["rope-ref"] == "not installed":
@@ -139,7 +139,7 @@ def as_text(data: dict[str, Any]) -> str:
 def wrong_layout() -> dict[str, Any]:
     """What is said when Llama's rope is claimed to be interleaved."""
     from rope_conformance import check
-    from rope_conformance.implementations import bundled
+    from rope_conformance.adapters import bundled
     from rope_ref import RopeSpec
 
     made = bundled("transformers/llama")(RopeSpec(128, layout="half"))
@@ -161,7 +161,7 @@ def far_from_the_truth() -> dict[str, Any]:
     import numpy as np
     import torch
 
-    from rope_conformance.implementations import bundled
+    from rope_conformance.adapters import bundled
     from rope_ref import RopeSpec, apply_rope
 
     position = 4095

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 from rope_backends import traced
 from rope_ref import RopeSpec
 from rope_ref import cos_sin as reference_cos_sin
+from rope_ref.arguments import as_positions
 from rope_ref.rotation import check_shapes
-from rope_ref.sincos import as_positions
 from rope_ref.spec import Layout
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rope_ref as rr
 from rope_backends import ArrayTypeError
 
-YARN_LIKE = rr.Given([0.9, 0.05, 1e-4], amplitude=Fraction(5, 4))
+YARN_LIKE = rr.ExplicitFrequencies([0.9, 0.05, 1e-4], amplitude=Fraction(5, 4))
 
 
 class Case(NamedTuple):

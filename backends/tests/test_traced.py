@@ -100,7 +100,9 @@ def test_table_of_100000_random_positions_keeps_the_profile(ratio):
 @pytest.mark.parametrize("amplitude", [Fraction(1, 3), Fraction(4), 1.3, 2.0**-20])
 def test_amplitude_costs_nothing(amplitude, ratio):
     theta = rr.RopeSpec(8, layout="half").theta()
-    spec = rr.RopeSpec(8, layout="half", frequencies=rr.Given(theta, amplitude=amplitude))
+    spec = rr.RopeSpec(
+        8, layout="half", frequencies=rr.ExplicitFrequencies(theta, amplitude=amplitude)
+    )
     p, rope = some_positions(spec, 5000), blind(rope_backends.load("numpy"))
     cos, _ = rope.cos_sin(p, spec)
     (high, low), _ = rr.cos_sin_parts(p, spec)
@@ -188,7 +190,9 @@ def test_real_positions_keep_the_float32_profile(bench, ratio):
 def test_real_positions_with_float64_data_keep_the_float64_profile(bench, ratio):
     if "float64" not in bench.dtypes:
         pytest.skip(f"{bench.place} is tested without float64")
-    spec = rr.RopeSpec(8, layout="half", frequencies=rr.Given([1.0, 0.1, 1e-3, 0], amplitude=1.5))
+    spec = rr.RopeSpec(
+        8, layout="half", frequencies=rr.ExplicitFrequencies([1.0, 0.1, 1e-3, 0], amplitude=1.5)
+    )
     p = np.arange(40) * 25.7
     x = data((40, 8), "float64")
     with bench.types("float64"):

@@ -12,12 +12,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rope_conformance.claim import Claim, claims
-    from rope_conformance.implementation import TargetError, Unsupported
-    from rope_conformance.report import Report
-    from rope_conformance.runner import check
+    from rope_conformance.report.model import Report
+    from rope_conformance.running.checking import check
+    from rope_conformance.running.waivers import Waiver, WaiverError
+    from rope_conformance.target.claim import Claim, claims
+    from rope_conformance.target.implementation import TargetError, Unsupported
     from rope_conformance.testing import parametrize_with_checks
-    from rope_conformance.waivers import Waiver, WaiverError
 
 __all__ = [
     "Claim",
@@ -32,14 +32,14 @@ __all__ = [
 ]
 
 _HOME = {
-    "Claim": "claim",
-    "Report": "report",
-    "TargetError": "implementation",
-    "Unsupported": "implementation",
-    "Waiver": "waivers",
-    "WaiverError": "waivers",
-    "check": "runner",
-    "claims": "claim",
+    "Claim": "target.claim",
+    "Report": "report.model",
+    "TargetError": "target.implementation",
+    "Unsupported": "target.implementation",
+    "Waiver": "running.waivers",
+    "WaiverError": "running.waivers",
+    "check": "running.checking",
+    "claims": "target.claim",
     "parametrize_with_checks": "testing",
 }
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from rope_conformance.isolation import Isolated, Told
-    from rope_conformance.options import Settled
-    from rope_conformance.run import Run
-    from rope_conformance.waivers import Waiver
+    from rope_conformance.running.isolation import Isolated, Told
+    from rope_conformance.running.run import Run
+    from rope_conformance.running.settling import Settled
+    from rope_conformance.running.waivers import Waiver
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "layout": {"choices": ("half", "interleaved"), "help": "which channels form a pair"},
@@ -81,7 +81,7 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
     ready = config.stash.get(READY, {})
     if not ready:
         return []
-    from rope_conformance.options import claim_in_words
+    from rope_conformance.running.settling import claim_in_words
 
     lines = []
     for target, (_, each) in ready.items():

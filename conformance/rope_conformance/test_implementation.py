@@ -10,10 +10,10 @@ import pytest
 from rope_conformance.pytest_plugin import READY, WAIVERS, asked
 
 if TYPE_CHECKING:
-    from rope_conformance.isolation import Isolated, Told
-    from rope_conformance.options import Settled
-    from rope_conformance.report import Result
-    from rope_conformance.run import Run
+    from rope_conformance.report.model import Result
+    from rope_conformance.running.isolation import Isolated, Told
+    from rope_conformance.running.run import Run
+    from rope_conformance.running.settling import Settled
 
 # What JUnit XML tells of a test: names and values; for several types of data, once for each.
 Properties = list[tuple[str, Any]]
@@ -21,7 +21,7 @@ Properties = list[tuple[str, Any]]
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test for each target and clause; a target is loaded and tried once."""
-    from rope_conformance.registry import all_checks
+    from rope_conformance.clauses import all_checks
 
     config = metafunc.config
     targets = dict.fromkeys(config.getoption("rope_impl", default=None) or ())
@@ -49,9 +49,9 @@ def test_clause(judge: Callable[[Properties], None], request: pytest.FixtureRequ
 
 
 def _settle(config: pytest.Config, targets: list[str]) -> None:
-    from rope_conformance.exchange import NamespaceError
-    from rope_conformance.implementation import TargetError
-    from rope_conformance.waivers import WaiverError, load_waivers
+    from rope_conformance.running.waivers import WaiverError, load_waivers
+    from rope_conformance.target.frameworks import NamespaceError
+    from rope_conformance.target.implementation import TargetError
     from rope_ref import RopeError
 
     ready = config.stash[READY] = {}
@@ -68,10 +68,10 @@ def _settle(config: pytest.Config, targets: list[str]) -> None:
 
 def _ready(config: pytest.Config, text: str) -> tuple[Run | Isolated, Settled | Told]:
     """A target and what it is judged as, in this process or in one of its own."""
-    from rope_conformance.isolation import Isolated, Limits
-    from rope_conformance.loading import load_target
-    from rope_conformance.options import command_line
-    from rope_conformance.run import How, prepare_as_asked
+    from rope_conformance.running.isolation import Isolated, Limits
+    from rope_conformance.running.loading import load_target
+    from rope_conformance.running.run import How, prepare_as_asked
+    from rope_conformance.running.settling import command_line
 
     options = asked(config)
     defaults = {"effort": "default", "seed": 0}
@@ -85,7 +85,7 @@ def _ready(config: pytest.Config, text: str) -> tuple[Run | Isolated, Settled | 
 
 
 def _judge(config: pytest.Config, text: str, clause: str) -> Callable[[Properties], None]:
-    from rope_conformance.runner import judged
+    from rope_conformance.running.checking import judged
     from rope_conformance.testing import end_quietly, failure_text
 
     run, _ = config.stash[READY][text]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rope_conformance.registry import Check, all_checks
-from rope_conformance.report import Report, Result, cause_in_words
-from rope_conformance.runner import check
+from rope_conformance.clauses import all_checks
+from rope_conformance.judging.clause import Check
+from rope_conformance.report.model import Report, Result, cause_in_words
+from rope_conformance.running.checking import check
 
 __all__ = ["assert_check", "end_quietly", "failure_text", "parametrize_with_checks"]
 
@@ -86,7 +87,7 @@ def parametrize_with_checks(targets: Iterable[Any], **options: Any) -> Any:
     parameters = [
         pytest.param(
             target,
-            functools.partial(each, **options),
+            functools.partial(assert_check, each, **options),
             id=f"{getattr(target, '__name__', type(target).__name__)}-{each.name}",
         )
         for target in targets

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rope_conformance.implementations import BUNDLED
+from rope_conformance.adapters import BUNDLED
 
 ROOT = Path(__file__).parents[2]
 REPORTS = ROOT / "docs" / "reports"

@@ -19,12 +19,14 @@ import numpy as np
 import zoo
 
 from rope_conformance import clauses
-from rope_conformance.accuracy import DECISIVE, PROFILES, Profile, bound, unit_roundoff
-from rope_conformance.claim import Claim
-from rope_conformance.implementation import Implementation
-from rope_conformance.registry import EDITION, Check, all_checks
-from rope_conformance.trial import Trial
-from rope_conformance.wrong import CONTROLS, WRONG
+from rope_conformance.accuracy.bound import DECISIVE, PROFILES, Profile, bound, unit_roundoff
+from rope_conformance.clauses import all_checks
+from rope_conformance.judging.clause import EDITION, Check
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.target.claim import Claim
+from rope_conformance.target.implementation import Implementation
+from rope_conformance.zoo import CONTROLS
+from rope_conformance.zoo.kills import kills
 from rope_ref import RopeSpec
 
 SURFACES = {
@@ -90,7 +92,7 @@ def _clause(check: Check) -> Iterator[str]:
     yield from (f"**Judged through** `{SURFACES[clause.surface]}`{_opened(check)}.", "")
     yield from (f"**The check:** {_plain(_first_line(check.body))} {_evidence(check)}", "")
     yield from ("**It catches:**", "")
-    yield from (f"- `{name}`: {_plain(WRONG[name].sentence)}" for name in check.kills)
+    yield from (f"- `{each.name}`: {_plain(each.sentence)}" for each in kills()[check.name])
     yield "````"
 
 
@@ -127,7 +129,7 @@ def _opened(check: Check) -> str:
     """Whether a plain function is judged by it; if not, what its claim lacks."""
     if check.clause.surface != "apply":
         return ""
-    plain = Trial(Implementation(lambda x, positions: x, USUAL), "float32")
+    plain = CheckContext(Implementation(lambda x, positions: x, USUAL), "float32")
     closed = check.clause.opened_by(plain)
     if closed is None:
         return ""

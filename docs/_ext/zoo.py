@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rope_conformance.wrong import CONTROLS, WRONG
-from rope_conformance.wrong.corpus import corpus
+from rope_conformance.zoo import CONTROLS, WRONG
+from rope_conformance.zoo.corpus import corpus
 
 FILE = Path(__file__).parents[1] / "kill-matrix.json"
 

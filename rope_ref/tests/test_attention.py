@@ -103,7 +103,7 @@ specs = st.builds(
         rotary_start=start,
         output_layout=output,
         direction=direction,
-        frequencies=rr.Given([1.0, 0.1, 1e-3], amplitude=amplitude),
+        frequencies=rr.ExplicitFrequencies([1.0, 0.1, 1e-3], amplitude=amplitude),
     ),
     st.sampled_from(["interleaved", "half"]),
     st.sampled_from(["interleaved", "half"]),
@@ -172,7 +172,7 @@ def test_attention_without_rope_does_not_see_order():
     def attend(q, k, v, spec):
         return softmax_attention(rr.attention_logits(q, k, places, places, spec, axes="td"), v)
 
-    still = rr.RopeSpec(width, layout="half", frequencies=rr.Given([0.0] * 4))
+    still = rr.RopeSpec(width, layout="half", frequencies=rr.ExplicitFrequencies([0.0] * 4))
     rope = rr.RopeSpec(width, layout="half")
     plain, shuffled = (attend(*x, still)[0, 0] for x in ((q, k, v), (q[order], k[order], v[order])))
     # Scores keep their order but for rounding; a score that moves by e moves its weight by

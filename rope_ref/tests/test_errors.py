@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 import rope_ref as rr
-from rope_ref import errors
+from rope_ref import ExplicitFrequencies, errors
+from rope_ref.extensions import (
+    apply_channel_ropes,
+    apply_channel_tables,
+    channel_order,
+    crossed_ropes,
+    pair_determinants,
+)
+from rope_ref.scaling import LongRoPE, YaRN
 
 SPEC = rr.RopeSpec(4, layout="half")
 TWO_AXES = rr.RopeSpec(4, layout="half", pair_axes=(0, 1))
@@ -21,8 +29,8 @@ def spec(head_dim=8, **options):
 
 def amplified(amplitude, factor):
     """A rule with an amplitude, over another with one."""
-    return rr.LongRoPE(
-        rr.Given([1.0], amplitude=amplitude), short_factors=[1], long_factors=[1],
+    return LongRoPE(
+        ExplicitFrequencies([1.0], amplitude=amplitude), short_factors=[1], long_factors=[1],
         original_length=10, factor=2, attention_factor=factor,
     )  # fmt: skip
 
@@ -93,7 +101,8 @@ SPECS = [
     refused(lambda: spec(pair_axes="0011"), errors.SpecError, TypeError, "pair_axes[0]"),
     refused(lambda: spec(pair_axes=np.array(2)), errors.SpecError, TypeError, "array(2)"),
     refused(lambda: spec(pair_axes=2), errors.SpecError, TypeError, "pair_axes", "sequence"),
-    refused(lambda: spec(frequencies=rr.Given([1.0])), errors.FrequencyCountError, ValueError,
+    refused(lambda: spec(frequencies=ExplicitFrequencies([1.0])),
+            errors.FrequencyCountError, ValueError,
             "rotary_dim=8", "1 given", "4 pairs", "rotary_dim=2"),
     *(
         refused(lambda f=f: spec(2, frequencies=f), errors.FrequencyValueError, ValueError,
@@ -101,11 +110,11 @@ SPECS = [
         for f, why in (
             (amplified(1e308, 1e10), "beyond the largest"),
             (amplified(1e-308, 1e-30), "not 0, but below the smallest"),
-            (rr.YaRN(rr.PowerLaw(), factor=4, original_length=1000, coefficient=1e308,
+            (YaRN(rr.PowerLaw(), factor=4, original_length=1000, coefficient=1e308,
                      mscale=1e308, mscale_all_dim=0, amplitude_rule="given"), "beyond the largest"),
         )
     ),
-    refused(lambda: spec(frequencies=rr.Given(turns=[1, 2, 3, 4, 5])),
+    refused(lambda: spec(frequencies=ExplicitFrequencies(turns=[1, 2, 3, 4, 5])),
             errors.FrequencyCountError, ValueError, "5 given", "rotary_dim=10"),
 ]  # fmt: skip
 
@@ -123,22 +132,28 @@ FREQUENCIES = [
     ),
     refused(lambda: rr.PowerLaw(-(10**5000)), errors.FrequencyValueError, ValueError,
             "PowerLaw(base=an integer of 16610 bits): base must be"),
-    refused(lambda: rr.Given(np.array(1.0)), errors.FrequencyValueError, ValueError, "sequence"),
-    refused(lambda: rr.Given([1.0], amplitude=10**5000), errors.FrequencyValueError, ValueError,
+    refused(lambda: ExplicitFrequencies(np.array(1.0)),
+            errors.FrequencyValueError, ValueError, "sequence"),
+    refused(lambda: ExplicitFrequencies([1.0], amplitude=10**5000),
+            errors.FrequencyValueError, ValueError,
             "amplitude=an integer of 16610 bits"),
-    refused(lambda: rr.Given(), errors.FrequencyValueError, ValueError,
-            "Given(", "exactly one", "values", "turns"),
-    refused(lambda: rr.Given([1.0], turns=[1]), errors.FrequencyValueError, ValueError,
-            "Given(", "exactly one"),
-    refused(lambda: rr.Given(1.0), errors.FrequencyValueError, ValueError,
-            "Given(values", "sequence"),
-    refused(lambda: rr.Given([1.0, float("nan")]), errors.FrequencyValueError, ValueError,
-            "Given(values", "values[1]", "nan"),
-    refused(lambda: rr.Given(turns=[float("inf")]), errors.FrequencyValueError, ValueError,
-            "Given(turns", "turns[0]", "inf"),
-    refused(lambda: rr.Given("12"), errors.FrequencyValueError, ValueError, "values[0]", "'1'"),
+    refused(lambda: ExplicitFrequencies(), errors.FrequencyValueError, ValueError,
+            "ExplicitFrequencies(", "exactly one", "values", "turns"),
+    refused(lambda: ExplicitFrequencies([1.0], turns=[1]), errors.FrequencyValueError, ValueError,
+            "ExplicitFrequencies(", "exactly one"),
+    refused(lambda: ExplicitFrequencies(1.0), errors.FrequencyValueError, ValueError,
+            "ExplicitFrequencies(values", "sequence"),
+    refused(lambda: ExplicitFrequencies([1.0, float("nan")]),
+            errors.FrequencyValueError, ValueError,
+            "ExplicitFrequencies(values", "values[1]", "nan"),
+    refused(lambda: ExplicitFrequencies(turns=[float("inf")]),
+            errors.FrequencyValueError, ValueError,
+            "ExplicitFrequencies(turns", "turns[0]", "inf"),
+    refused(lambda: ExplicitFrequencies("12"),
+            errors.FrequencyValueError, ValueError, "values[0]", "'1'"),
     *(
-        refused(lambda a=a: rr.Given([1.0], amplitude=a), errors.FrequencyValueError, ValueError,
+        refused(lambda a=a: ExplicitFrequencies([1.0], amplitude=a),
+            errors.FrequencyValueError, ValueError,
                 f"amplitude={a!r}", "amplitude must be", why)
         for a, why in (
             (0, "positive"), (-1.5, "positive"), (float("nan"), "finite"), ("1", "finite"),
@@ -148,7 +163,7 @@ FREQUENCIES = [
     # theta itself can be beyond float64.
     refused(lambda: spec(frequencies=rr.PowerLaw(Fraction(1, 10**500))),
             errors.FrequencyValueError, ValueError, "pair 3", "largest float64", "base"),
-    refused(lambda: spec(2, frequencies=rr.Given(turns=[1.7e308])),
+    refused(lambda: spec(2, frequencies=ExplicitFrequencies(turns=[1.7e308])),
             errors.FrequencyValueError, ValueError, "pair 0", "largest float64", "turns"),
 ]  # fmt: skip
 
@@ -249,17 +264,17 @@ ARRAYS = [
             ("cos_sin(", lambda: rr.cos_sin([0], None)),
             ("rotation_matrix(", lambda: rr.rotation_matrix(0, None)),
             ("pair_channels(", lambda: rr.pair_channels(None)),
-            ("channel_order(", lambda: rr.channel_order(None, "half")),
-            ("crossed_ropes(", lambda: rr.crossed_ropes(None)),
+            ("channel_order(", lambda: channel_order(None, "half")),
+            ("crossed_ropes(", lambda: crossed_ropes(None)),
             ("relative_logit(", lambda: rr.relative_logit([1.0], [1.0], 0, None)),
-            ("apply_channel_ropes(", lambda: rr.apply_channel_ropes(X, 0, SPEC, None, axes="btd")),
+            ("apply_channel_ropes(", lambda: apply_channel_ropes(X, 0, SPEC, None, axes="btd")),
         )
     ),
-    refused(lambda: rr.apply_channel_ropes(X, [[1], [1, 2]], SPEC, SPEC, axes="btd"),
+    refused(lambda: apply_channel_ropes(X, [[1], [1, 2]], SPEC, SPEC, axes="btd"),
             errors.PositionDtypeError, TypeError, "apply_channel_ropes(x", "in rows of one length"),
-    refused(lambda: rr.apply_channel_tables([[1], [1, 2]], TABLE, TABLE, layout="half", axes="td"),
+    refused(lambda: apply_channel_tables([[1], [1, 2]], TABLE, TABLE, layout="half", axes="td"),
             errors.DtypeError, TypeError, "apply_channel_tables(x", "in rows of one length"),
-    refused(lambda: rr.pair_determinants(TABLE, TABLE, layout=np.array(["half", "x"])),
+    refused(lambda: pair_determinants(TABLE, TABLE, layout=np.array(["half", "x"])),
             errors.LayoutError, ValueError, "pair_determinants(", "layout=array("),
     refused(lambda: apply_table(cos=[[1], [1, 2]]), errors.DtypeError, TypeError,
             "cos must be", "in rows of one length"),

@@ -7,7 +7,7 @@ import pytest
 from flint import ctx
 
 import rope_ref as rr
-from rope_ref.turns import Ladder
+from rope_ref.phase import Ladder
 
 # Half an ulp for rounding the result, and the error of what was rounded.
 INTEGER_ULPS = 0.8
@@ -191,10 +191,10 @@ def test_turns_in_fixed_point(oracle, bits):
             thetas = oracle.power_law(base, 16)
             for got, theta in zip(rr.PowerLaw(base).scaled_turns(16, bits), thetas, strict=True):
                 assert abs(theta / turn * oracle.exact(2**bits) - got) <= 1
-        given = rr.Given(VALUES).scaled_turns(2 * len(VALUES), bits)
+        given = rr.ExplicitFrequencies(VALUES).scaled_turns(2 * len(VALUES), bits)
         for got, value in zip(given, VALUES, strict=True):
             assert abs(oracle.exact(value) / turn * oracle.exact(2**bits) - got) <= 1
-        given = rr.Given(turns=TURNS).scaled_turns(2 * len(TURNS), bits)
+        given = rr.ExplicitFrequencies(turns=TURNS).scaled_turns(2 * len(TURNS), bits)
         for got, turns in zip(given, TURNS, strict=True):
             assert abs(turns * 2**bits - got) <= 1
 
@@ -202,7 +202,7 @@ def test_turns_in_fixed_point(oracle, bits):
 def test_given_values(oracle):
     """Given frequencies may exceed a turn, vanish or be negative: the errors stay the same."""
     rng = np.random.default_rng(2)
-    spec = spec_of(rr.Given(VALUES), len(VALUES))
+    spec = spec_of(rr.ExplicitFrequencies(VALUES), len(VALUES))
     thetas = [oracle.exact(value) for value in VALUES]
     with ctx.workprec(1400):  # 1e300 * 2**53 has 1050 bits before the point
         integers, reals = mixed_integers(rng, 300), real_positions(rng, 40)
@@ -231,7 +231,7 @@ def test_ordinary_positions_need_no_exact_arithmetic(monkeypatch):
 def test_given_turns(oracle):
     """Frequencies that are rational parts of a turn are as exact, however long their fraction."""
     rng = np.random.default_rng(3)
-    spec = spec_of(rr.Given(turns=TURNS), len(TURNS))
+    spec = spec_of(rr.ExplicitFrequencies(turns=TURNS), len(TURNS))
 
     def truth(p, i):
         turns = Fraction(p) * TURNS[i]
@@ -245,7 +245,7 @@ def test_given_turns(oracle):
 def test_exactly_pi():
     """With half a turn per position cos is exactly 1 or -1 and sin exactly 0, at any integer."""
     positions = np.concatenate([np.arange(-5, 6), [2**31 - 1, 2**53 - 1, 1 - 2**53, 2**52]])
-    spec = spec_of(rr.Given(turns=[Fraction(1, 2)]), 1)
+    spec = spec_of(rr.ExplicitFrequencies(turns=[Fraction(1, 2)]), 1)
     cos, sin = rr.cos_sin(positions, spec)
     np.testing.assert_array_equal(cos[:, 0], np.where(positions % 2, -1.0, 1.0))
     np.testing.assert_array_equal(sin, 0.0)
@@ -267,7 +267,7 @@ def test_amplitude_is_inside_the_last_rounding(oracle, amplitude):
         cos, sin = oracle.cos_sin(p, thetas[i])
         return cos * factor, sin * factor
 
-    spec = spec_of(rr.Given(values, amplitude=amplitude), len(values))
+    spec = spec_of(rr.ExplicitFrequencies(values, amplitude=amplitude), len(values))
     assert worst_ulps(oracle, mixed_integers(rng, 3000), spec, truth)[0] <= INTEGER_ULPS
 
 
@@ -280,9 +280,9 @@ def test_theta_is_rounded_once(oracle):
 
 def test_theta_of_given_turns_is_rounded_once(oracle):
     """Given turns times 2 pi are rounded once as well; given radians are not rounded at all."""
-    spec = spec_of(rr.Given(turns=TURNS), len(TURNS))
+    spec = spec_of(rr.ExplicitFrequencies(turns=TURNS), len(TURNS))
     assert spec.theta().tolist() == [float(oracle.exact(t) * 2 * oracle.pi) for t in TURNS]
-    assert spec_of(rr.Given(VALUES), len(VALUES)).theta().tolist() == VALUES
+    assert spec_of(rr.ExplicitFrequencies(VALUES), len(VALUES)).theta().tolist() == VALUES
 
 
 def test_pair_axes_select_the_position(oracle):

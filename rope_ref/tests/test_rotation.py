@@ -43,7 +43,7 @@ def rotate_by_hand(oracle, x, position, spec, pairs, written):
     amplitude = oracle.exact(spec.frequencies.amplitude)
     y = [oracle.exact(channel) for channel in x]
     thetas = oracle.power_law(10000, spec.rotary_dim)
-    if isinstance(spec.frequencies, rr.Given):
+    if isinstance(spec.frequencies, rr.ExplicitFrequencies):
         thetas = [oracle.exact(value) for value in spec.frequencies.values]
     for (i, j), (to_i, to_j), theta in zip(pairs, written, thetas, strict=True):
         cos, sin = oracle.cos_sin(position, theta)
@@ -116,7 +116,7 @@ def test_output_layout_moves_what_is_written(oracle, layout, direction):
 def test_amplitude_scales_the_rotating_channels(oracle):
     """The amplitude is part of the rotation; channels that pass through do not have it."""
     rng = np.random.default_rng(3)
-    rule = rr.Given([1.0, 0.02], amplitude=1.3465735902799727)
+    rule = rr.ExplicitFrequencies([1.0, 0.02], amplitude=1.3465735902799727)
     spec = spec_of(6, rotary_dim=4, frequencies=rule)
     x, positions = rng.standard_normal((4, 6)), np.array([0, 1, 999, 2**33])
     assert_rotated(oracle, x, positions, spec, PAIRS["half", 4])
@@ -140,7 +140,7 @@ specs = st.builds(
         rotary_start=start,
         output_layout=output,
         direction=direction,
-        frequencies=rr.Given([1.0, 0.1, 1e-3], amplitude=amplitude),
+        frequencies=rr.ExplicitFrequencies([1.0, 0.1, 1e-3], amplitude=amplitude),
     ),
     st.sampled_from(LAYOUTS),
     st.sampled_from(LAYOUTS),
@@ -197,8 +197,8 @@ def test_inverse_and_transpose_differ_by_the_squared_amplitude():
     """They are the same map at amplitude 1 and A**2 apart otherwise."""
     y = np.random.default_rng(4).standard_normal((5, 4))
     positions = np.arange(5) * 1001
-    plain = spec_of(4, frequencies=rr.Given([1.0, 0.01]))
-    doubled = spec_of(4, frequencies=rr.Given([1.0, 0.01], amplitude=2))
+    plain = spec_of(4, frequencies=rr.ExplicitFrequencies([1.0, 0.01]))
+    doubled = spec_of(4, frequencies=rr.ExplicitFrequencies([1.0, 0.01], amplitude=2))
     inverse, transpose = (f(y, positions, plain, axes="td") for f in INVERSES)
     np.testing.assert_array_equal(inverse, transpose)
     # Powers of two scale without rounding.
@@ -238,7 +238,7 @@ def test_a_table_need_not_be_a_rotation():
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_matrix_is_made_of_two_by_two_blocks(oracle, layout):
     """rotation_matrix has A [[cos, -sin], [sin, cos]] on each pair and the identity elsewhere."""
-    rule = rr.Given([1.0, 0.3, 1e-5], amplitude=1.5)
+    rule = rr.ExplicitFrequencies([1.0, 0.3, 1e-5], amplitude=1.5)
     spec = spec_of(8, layout, rotary_dim=6, rotary_start=1, frequencies=rule)
     for position in (0, 1, -12345, 2**45 + 1, 0.25):
         matrix = rr.rotation_matrix(position, spec)
@@ -372,7 +372,7 @@ def test_a_head_of_one_channel_is_left_alone():
 def test_input_is_read_only():
     """Read-only and strided views are taken; what came in is not changed and not shared."""
     rng = np.random.default_rng(9)
-    spec = spec_of(8, rotary_dim=4, frequencies=rr.Given([1.0, 0.1], amplitude=2))
+    spec = spec_of(8, rotary_dim=4, frequencies=rr.ExplicitFrequencies([1.0, 0.1], amplitude=2))
     base = rng.standard_normal((6, 16))
     x, positions = base[::2, ::-2], np.arange(6)[::-2]
     x.flags.writeable = positions.flags.writeable = False
@@ -435,7 +435,7 @@ def test_pair_axes(oracle):
 def test_parts_are_exact_at_every_magnitude(oracle, exponent):
     """y + y_low is within 2**-56 of A hypot(u, v), or the smallest float if that is more."""
     rng = np.random.default_rng(11)
-    rule = rr.Given([1.0, 0.3, 1e-5, 1e-9], amplitude=1.3465735902799727)
+    rule = rr.ExplicitFrequencies([1.0, 0.3, 1e-5, 1e-9], amplitude=1.3465735902799727)
     spec = spec_of(8, frequencies=rule)
     pairs = [(i, i + 4) for i in range(4)]
     x = rng.standard_normal((40, 8))

@@ -17,8 +17,10 @@ PROPERTY = settings(deadline=None, derandomize=True, database=None, max_examples
 RULES = [
     rr.PowerLaw(10000),
     rr.PowerLaw(1e60),
-    rr.Given([1.0, 1e-14, 0.0, -2.5, 1e5, 0.01], amplitude=1.25),
-    rr.Given(turns=[Fraction(1, 3), Fraction(1, 2**40 + 15), *[Fraction(k, 8) for k in range(4)]]),
+    rr.ExplicitFrequencies([1.0, 1e-14, 0.0, -2.5, 1e5, 0.01], amplitude=1.25),
+    rr.ExplicitFrequencies(
+        turns=[Fraction(1, 3), Fraction(1, 2**40 + 15), *[Fraction(k, 8) for k in range(4)]]
+    ),
 ]
 SPECS = [rr.RopeSpec(12, layout="half", frequencies=rule) for rule in RULES]
 
@@ -118,8 +120,10 @@ def test_direction_negates_sin_alone(spec, positions):
 def test_unit_leaves_the_amplitude_out(positions):
     """unit=True gives the bits of the same frequencies at amplitude 1."""
     values = [1.0, 0.3, 1e-14]
-    scaled = rr.RopeSpec(6, layout="half", frequencies=rr.Given(values, amplitude=0.7))
-    plain = rr.RopeSpec(6, layout="half", frequencies=rr.Given(values))
+    scaled = rr.RopeSpec(
+        6, layout="half", frequencies=rr.ExplicitFrequencies(values, amplitude=0.7)
+    )
+    plain = rr.RopeSpec(6, layout="half", frequencies=rr.ExplicitFrequencies(values))
     positions = np.array(positions)
     assert bits(rr.cos_sin(positions, scaled, unit=True)) == bits(rr.cos_sin(positions, plain))
 
@@ -157,7 +161,9 @@ def test_the_callers_decimal_context_plays_no_part(oracle, base):
         spec = rr.RopeSpec(10, layout="half", frequencies=rr.PowerLaw(base))
         theta = spec.theta()
         cos, sin = rr.cos_sin(2**40 + 1, spec)
-        turned = rr.RopeSpec(4, layout="half", frequencies=rr.Given(turns=[base, base / 3]))
+        turned = rr.RopeSpec(
+            4, layout="half", frequencies=rr.ExplicitFrequencies(turns=[base, base / 3])
+        )
         assert turned.theta()[0] == float(2 * oracle.pi * oracle.exact(base))
         assert repr(decimal.getcontext()) == before
     assert theta.tolist() == [float(t) for t in thetas]

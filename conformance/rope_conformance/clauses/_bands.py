@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy import bound, compare, pair_norm, per_token
-from rope_conformance.clauses._common import angles_probe, pairs
+from rope_conformance.accuracy.bound import bound, compare, pair_norm, per_token
 from rope_conformance.clauses.passthrough import same_numbers
-from rope_conformance.inputs import Case
-from rope_conformance.trial import CheckFailure, Trial
-from rope_ref import Divided, LongRoPE, Remap, cos_sin, pair_channels
-from rope_ref.real import Real, real, real_arithmetic
+from rope_conformance.inputs.cases import Case
+from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.probes import angles_probe, pairs
+from rope_ref import cos_sin, pair_channels
+from rope_ref.exact.real import Real, real, real_arithmetic
+from rope_ref.scaling import Divided, LongRoPE, ScaledRule
 
 Flags = npt.NDArray[np.bool_]
 
@@ -24,7 +25,7 @@ _SAME = Decimal(10) ** -30  # as a part of theta
 
 
 @lru_cache(maxsize=64)
-def bands_of(rule: Remap, rotary_dim: int) -> dict[str, Flags]:
+def bands_of(rule: ScaledRule, rotary_dim: int) -> dict[str, Flags]:
     """Which pairs are kept, divided by the factor, still, or something between."""
     before = rule.rule.real_theta(rotary_dim, _DIGITS)
     after = rule.real_theta(rotary_dim, _DIGITS)
@@ -40,7 +41,7 @@ def bands_of(rule: Remap, rotary_dim: int) -> dict[str, Flags]:
     return {"kept": kept, "divided": divided, "between": between, "still": still}
 
 
-def _divisor(rule: Remap) -> Real:
+def _divisor(rule: ScaledRule) -> Real:
     """What a pair that is slowed down wholly is divided by; a list has a factor for each."""
     if isinstance(rule, LongRoPE | Divided):
         return 1
@@ -48,49 +49,50 @@ def _divisor(rule: Remap) -> Real:
     return divisor
 
 
-def judge_turn(trial: Trial, case: Case, band: str, message: str) -> None:
-    rule = trial.spec.frequencies
-    assert isinstance(rule, Remap)
-    chosen = bands_of(rule, trial.spec.rotary_dim)[band]
-    x, positions = angles_probe(trial, case), trial.positions(case)
-    y = trial.apply(x, positions)
-    got = pairs(trial, y, output=True)
+def judge_turn(context: CheckContext, case: Case, band: str, message: str) -> None:
+    rule = context.spec.frequencies
+    assert isinstance(rule, ScaledRule)
+    chosen = bands_of(rule, context.spec.rotary_dim)[band]
+    x, positions = angles_probe(context, case), context.positions(case)
+    y = context.apply(x, positions)
+    got = pairs(context, y, output=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         direction = got / np.hypot(*got)
-    cos, sin = (part[:, None] for part in cos_sin(positions, trial.spec, unit=True))
+    cos, sin = (part[:, None] for part in cos_sin(positions, context.spec, unit=True))
     error = np.maximum(np.abs(direction[0] - cos), np.abs(direction[1] - sin))
     # The length is taken out by dividing by what it came out as: one bound more.
-    p, r = per_token(positions, trial.spec), pair_norm(x, trial.spec)
+    p, r = per_token(positions, context.spec), pair_norm(x, context.spec)
     both = sum(
-        bound(trial.profile, trial.spec, p, trial.dtype, r, norm=norm) for norm in (False, True)
+        bound(context.profile, context.spec, p, context.dtype, r, norm=norm)
+        for norm in (False, True)
     )
     want = np.zeros(y.shape)
     amplitude = float(rule.amplitude)
-    channels = pair_channels(trial.spec, output=True)
+    channels = pair_channels(context.spec, output=True)
     want[..., channels[0]], want[..., channels[1]] = amplitude * cos, amplitude * sin
     judgement = compare(
         np.where(chosen, error * r, 0.0),
         r,
         np.where(chosen, both, np.inf),
         p,
-        trial.dtype,
+        context.dtype,
         got=np.asarray(y, np.float64),
         want=want,
     )
-    trial.samples += int(np.broadcast_to(chosen, judgement.ratio.shape).sum())
-    trial.decisive += int(judgement.decisive.sum())
-    trial.demand(judgement, message)
+    context.samples += int(np.broadcast_to(chosen, judgement.ratio.shape).sum())
+    context.decisive += int(judgement.decisive.sum())
+    context.demand(judgement, message)
 
 
-def judge_length(trial: Trial, x: Any, y: Any, positions: Any, words: str) -> None:
+def judge_length(context: CheckContext, x: Any, y: Any, positions: Any, words: str) -> None:
     """Judge the lengths of pairs, and those of channels that do not rotate."""
-    claimed = float(trial.spec.frequencies.amplitude)
-    r, p = pair_norm(x, trial.spec), per_token(positions, trial.spec)
-    length = np.hypot(*pairs(trial, y, output=True))
-    allowed = bound(trial.profile, trial.spec, p, trial.dtype, r, norm=True)
+    claimed = float(context.spec.frequencies.amplitude)
+    r, p = pair_norm(x, context.spec), per_token(positions, context.spec)
+    length = np.hypot(*pairs(context, y, output=True))
+    allowed = bound(context.profile, context.spec, p, context.dtype, r, norm=True)
     error = np.abs(length - r)
-    judgement = compare(error, r, allowed, p, trial.dtype, got=y, want=x)
-    trial.count(judgement)
+    judgement = compare(error, r, allowed, p, context.dtype, got=y, want=x)
+    context.count(judgement)
     if (judgement.ratio > 1).any():
         with np.errstate(invalid="ignore", divide="ignore"):
             seen = claimed * float(np.nanmedian(length / r))
@@ -98,7 +100,7 @@ def judge_length(trial: Trial, x: Any, y: Any, positions: Any, words: str) -> No
             f"pairs become up to {claimed * np.max(length / r):.7g} times as long, in the middle "
             f"{seen:.7g}; the amplitude is {claimed:.7g} by {words}"
         )
-    rest = np.setdiff1d(np.arange(trial.spec.head_dim), pair_channels(trial.spec))
+    rest = np.setdiff1d(np.arange(context.spec.head_dim), pair_channels(context.spec))
     if not same_numbers(x[..., rest], y[..., rest]).all():
         raise CheckFailure(
             "channels that do not rotate did not keep their length, though the amplitude is on cos "

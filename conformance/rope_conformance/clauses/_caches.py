@@ -8,22 +8,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from rope_conformance.implementation import TargetError, Unsupported
-from rope_conformance.inputs import Case
-from rope_conformance.rules import base_below, for_width
-from rope_conformance.trial import CheckFailure, TargetRaised, Trial
-from rope_ref import Given, RopeSpec
+from rope_conformance.inputs.cases import Case
+from rope_conformance.inputs.rule_variants import base_below, for_width
+from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.target.implementation import TargetError, Unsupported
+from rope_ref import ExplicitFrequencies, RopeSpec
 
-__all__ = ["begin", "offers", "trial_on"]
+__all__ = ["begin", "offers", "context_on"]
 
 # YaRN's amplitude at factor 4, as published models have it.
 _AMPLITUDE = 1.1386294361119891
 
 
-def begin(trial: Trial) -> Any:
+def begin(context: CheckContext) -> Any:
     """Begin a request and return the object that has its methods."""
-    started = trial.call("decode")
-    request = trial.implementation.made if started is None else started
+    started = context.call("decode")
+    request = context.implementation.made if started is None else started
     missing = [n for n in ("prefill", "step") if not callable(getattr(request, n, None))]
     if missing:
         raise CheckFailure(
@@ -33,14 +33,14 @@ def begin(trial: Trial) -> Any:
     return request
 
 
-def offers(trial: Trial) -> set[str]:
+def offers(context: CheckContext) -> set[str]:
     """What an object, or the session that it returns, can do beside."""
     found: set[str] = set()
     with contextlib.suppress(CheckFailure, TargetRaised):
-        one, other = begin(trial), begin(trial)
+        one, other = begin(context), begin(context)
         found = {n for n in ("keys", "evict", "shift") if callable(getattr(one, n, None))}
         found |= {"sessions"} if one is not other else set()
-        rows = "b" in trial.claim.axes
+        rows = "b" in context.claim.axes
         found |= {"lengths"} if rows and _takes_lengths(one.prefill) else set()
     return found
 
@@ -55,37 +55,37 @@ def _takes_lengths(prefill: Callable[..., Any]) -> bool:
     return True
 
 
-def trial_on(trial: Trial, on: str) -> Trial | None:
-    """A trial of the object that a session asks for; None where there is none."""
-    implementation = trial.implementation
+def context_on(context: CheckContext, on: str) -> CheckContext | None:
+    """A context of the object that a session asks for; None where there is none."""
+    implementation = context.implementation
     if on == "used" or (on == "new" and not implementation.is_factory):
-        return trial
-    spec = _other_spec(trial.spec, on)
+        return context
+    spec = _other_spec(context.spec, on)
     if spec is None or not implementation.is_factory:
         return None
     try:
-        made = trial.anew(spec)
+        made = context.anew(spec)
     except (TargetError, Unsupported) as reason:
         if on == "new":
             raise TargetRaised(reason) from reason
-        trial.notes.append(f"{on}: {reason}")
+        context.notes.append(f"{on}: {reason}")
         return None
     if on == "new":
-        made.meter = trial.meter
+        made.meter = context.meter
         return made
     # Where it is wrong without a cache, or raises, that is for others to say.
     if not _rotates_rightly(made):
-        trial.notes.append(f"{on}: apply_rope is not right there, so no cache was judged")
+        context.notes.append(f"{on}: apply_rope is not right there, so no cache was judged")
         return None
-    return trial.beside(made.implementation)
+    return context.beside(made.implementation)
 
 
-def _rotates_rightly(trial: Trial) -> bool:
+def _rotates_rightly(context: CheckContext) -> bool:
     """Whether a few tokens come out right that are no part of a request."""
     case = Case(1, 8, 1, range(8))
-    x, positions = trial.x(case), trial.positions(case)
+    x, positions = context.x(case), context.positions(case)
     try:
-        judgement = trial.judge(trial.apply(x, positions), x, positions)
+        judgement = context.judge(context.apply(x, positions), x, positions)
     except (CheckFailure, TargetRaised):
         return False
     return bool((judgement.ratio <= 1).all())
@@ -95,7 +95,7 @@ def _other_spec(spec: RopeSpec, on: str) -> RopeSpec | None:
     """The spec that an object is made for."""
     if on == "amplified":
         plain = spec.frequencies.amplitude == 1
-        given = Given(spec.theta().tolist(), amplitude=_AMPLITUDE)
+        given = ExplicitFrequencies(spec.theta().tolist(), amplitude=_AMPLITUDE)
         return replace(spec, frequencies=given) if plain else None
     if on == "narrow":
         width = spec.rotary_dim // 4 * 2

@@ -16,16 +16,16 @@ import numpy as np
 
 from rope_conformance.clauses._objects import fresh, own_copy, rotate
 from rope_conformance.clauses.passthrough import same_numbers
-from rope_conformance.inputs import Case
-from rope_conformance.trial import CheckFailure, TargetRaised, Trial
+from rope_conformance.inputs.cases import Case
+from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
 
 COMPILERS = ("torch", "jax")
 
 
-def cast(trial: Trial, made: Any, dtype: str) -> Any:
+def cast(context: CheckContext, made: Any, dtype: str) -> Any:
     """Cast as the framework does: in place where nothing is returned."""
     kind: Any = dtype
-    if trial.claim.namespace == "torch":
+    if context.claim.namespace == "torch":
         import torch
 
         kind = getattr(torch, dtype)
@@ -33,21 +33,21 @@ def cast(trial: Trial, made: Any, dtype: str) -> Any:
     return made if result is None else result
 
 
-def there_and_back(trial: Trial, case: Case) -> None:
+def there_and_back(context: CheckContext, case: Case) -> None:
     """What a cast to half precision and back to float32 leaves behind: a fact, no verdict."""
-    what = f"a cast to {trial.dtype} and back"
-    before = rotate(trial, fresh(trial), case, "float32")
-    made = cast(trial, own_copy(trial), trial.dtype)
+    what = f"a cast to {context.dtype} and back"
+    before = rotate(context, fresh(context), case, "float32")
+    made = cast(context, own_copy(context), context.dtype)
     try:
-        after = rotate(trial, cast(trial, made, "float32"), case, "float32")
+        after = rotate(context, cast(context, made, "float32"), case, "float32")
     except (CheckFailure, TargetRaised) as error:
-        trial.facts[what] = f"rounds or breaks it: {error}"
+        context.facts[what] = f"rounds or breaks it: {error}"
         return
     if same_numbers(before, after).all():
-        trial.facts[what] = "changes nothing"
+        context.facts[what] = "changes nothing"
         return
     size = np.abs(before.astype(np.float64) - after.astype(np.float64)).max()
-    trial.facts[what] = f"rounds what it holds: results in float32 differ by up to {size:.3g}"
+    context.facts[what] = f"rounds what it holds: results in float32 differ by up to {size:.3g}"
 
 
 def has_state_dict(made: Any) -> bool:
@@ -91,12 +91,12 @@ def autocast(device: str) -> Iterator[None]:
         yield
 
 
-def under_autocast(trial: Trial, made: Any) -> SimpleNamespace:
+def under_autocast(context: CheckContext, made: Any) -> SimpleNamespace:
     """The same object, called under autocast; what comes out has the type of x."""
-    name, function = _rotating(trial, made)
+    name, function = _rotating(context, made)
 
     def call(x: Any, *rest: Any) -> Any:
-        with autocast(trial.device):
+        with autocast(context.device):
             y = function(x, *rest)
         return y.to(x.dtype) if hasattr(y, "to") else y
 
@@ -136,10 +136,10 @@ def through_meta(make: Callable[[], Any], device: str, garbage: float) -> Any:
 # Compilers
 
 
-def compiled(trial: Trial, made: Any) -> SimpleNamespace:
+def compiled(context: CheckContext, made: Any) -> SimpleNamespace:
     """The same object with what rotates compiled."""
-    name, function = _rotating(trial, made)
-    if trial.claim.namespace == "jax":
+    name, function = _rotating(context, made)
+    if context.claim.namespace == "jax":
         import jax
 
         return SimpleNamespace(**{name: jax.jit(function)})
@@ -147,13 +147,13 @@ def compiled(trial: Trial, made: Any) -> SimpleNamespace:
 
     # Programs of earlier checks would count against the limit beyond which nothing is compiled.
     torch.compiler.reset()
-    program = torch.compile(function, dynamic=None, backend=_torch_backend(trial.device))
+    program = torch.compile(function, dynamic=None, backend=_torch_backend(context.device))
     return SimpleNamespace(**{name: lambda *arguments: program(*arguments)})
 
 
-def _rotating(trial: Trial, made: Any) -> tuple[str, Callable[..., Any]]:
+def _rotating(context: CheckContext, made: Any) -> tuple[str, Callable[..., Any]]:
     """What rotates: the name of its surface's method, and itself."""
-    name = "apply_rope" if trial.implementation.has("apply") else "apply_cos_sin"
+    name = "apply_rope" if context.implementation.has("apply") else "apply_cos_sin"
     return name, getattr(made, name, made)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy import Judgement, Profile, judge
-from rope_conformance.trial import CheckFailure, TargetRaised, Trial
+from rope_conformance.accuracy.bound import Judgement, Profile, judge
+from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
 from rope_ref import RopeSpec, cos_sin
 from rope_ref.spec import Layout
 
@@ -23,9 +23,9 @@ class NotDifferentiable(CheckFailure):
     """The framework finds no way back from the result to x; the message says why."""
 
 
-def own_vjp(trial: Trial) -> bool:
+def own_vjp(context: CheckContext) -> bool:
     """Whether the object brings its own gradient."""
-    return callable(getattr(trial.implementation.made, "vjp", None))
+    return callable(getattr(context.implementation.made, "vjp", None))
 
 
 def transposed(spec: RopeSpec) -> RopeSpec:
@@ -48,24 +48,26 @@ def collected(profile: Profile) -> Profile:
     return replace(profile, output_roundings=max(2, profile.output_roundings), wide_products=False)
 
 
-def judge_gradient(trial: Trial, got: Array, g: Array, positions: Array) -> Judgement:
+def judge_gradient(context: CheckContext, got: Array, g: Array, positions: Array) -> Judgement:
     """Compare a gradient with the transposed rotation of g."""
-    spec = transposed(trial.spec)
-    return judge(got, g, positions, spec, trial.dtype, collected(trial.profile))
+    spec = transposed(context.spec)
+    return judge(got, g, positions, spec, context.dtype, collected(context.profile))
 
 
-def demand_gradient(trial: Trial, got: Array, g: Array, positions: Array, message: str) -> None:
+def demand_gradient(
+    context: CheckContext, got: Array, g: Array, positions: Array, message: str
+) -> None:
     """Fail where a gradient is not the transposed rotation of g, and say what it may be."""
-    judgement = judge_gradient(trial, got, g, positions)
-    trial.count(judgement)
-    mirror = copy.copy(trial)  # whose pairs are written where the gradient's are
-    mirror.spec = transposed(trial.spec)
+    judgement = judge_gradient(context, got, g, positions)
+    context.count(judgement)
+    mirror = copy.copy(context)  # whose pairs are written where the gradient's are
+    mirror.spec = transposed(context.spec)
     try:
         mirror.demand(judgement, message)
     except CheckFailure as failure:
-        for words, spec, factor, p in _suspects(trial.spec, positions):
+        for words, spec, factor, p in _suspects(context.spec, positions):
             seen = np.asarray(got, np.float64) * factor
-            found = judge(seen, g, p, spec, trial.dtype, collected(trial.profile))
+            found = judge(seen, g, p, spec, context.dtype, collected(context.profile))
             if (found.ratio <= 1).all():
                 raise CheckFailure(f"{failure}; {words}", fault="gradient") from None
         raise CheckFailure(str(failure), fault="gradient") from None
@@ -90,17 +92,17 @@ def _suspects(spec: RopeSpec, positions: Array) -> Iterator[tuple[str, RopeSpec,
     yield "it is not rotated at all", back, 1, 0 * tokens
 
 
-def pullback(trial: Trial, x: Array, positions: Array, *, again: bool = False) -> Pull:
+def pullback(context: CheckContext, x: Array, positions: Array, *, again: bool = False) -> Pull:
     """Rotate x, and return the function from the gradient of the result to that of x.
 
     What it is given is an array of the framework, what it returns one of NumPy, ``bthd``.
 
     Parameters
     ----------
-    trial
+    context
         The surface `gradient` must exist.
     x, positions
-        As in `Trial.apply`; the positions must be ones that one call can be given.
+        As in `CheckContext.apply`; the positions must be ones that one call can be given.
     again
         Whether the function will be called more than once.
 
@@ -113,59 +115,63 @@ def pullback(trial: Trial, x: Array, positions: Array, *, again: bool = False) -
     TargetRaised
         If something raised.
     """
-    if own_vjp(trial):
-        trial.apply(x, positions)
-        return _own(trial, x.shape, positions)
-    if trial.implementation.first_call is None:
-        trial.apply(x, positions)  # before anything is traced
-    return {"torch": _torch, "jax": _jax}[trial.claim.namespace](trial, x, positions, again)
+    if own_vjp(context):
+        context.apply(x, positions)
+        return _own(context, x.shape, positions)
+    if context.implementation.first_call is None:
+        context.apply(x, positions)  # before anything is traced
+    return {"torch": _torch, "jax": _jax}[context.claim.namespace](context, x, positions, again)
 
 
-def gradient(trial: Trial, x: Array, g: Array, positions: Array) -> Array:
+def gradient(context: CheckContext, x: Array, g: Array, positions: Array) -> Array:
     """The gradient of one call; see `pullback`."""
-    return pullback(trial, x, positions)(trial.native(g))
+    return pullback(context, x, positions)(context.native(g))
 
 
-def checked_gradient(trial: Trial, result: Any, native: Any, shape: tuple[int, ...]) -> Array:
+def checked_gradient(
+    context: CheckContext, result: Any, native: Any, shape: tuple[int, ...]
+) -> Array:
     """A gradient as a NumPy array ``bthd``, once type, dtype and shape are right."""
     try:
-        return trial.from_claimed_axes(trial.checked(result, native), shape)
+        return context.from_claimed_axes(context.checked(result, native), shape)
     except CheckFailure as failure:
         raise CheckFailure(f"of the gradient: {failure}", fault="gradient") from None
 
 
-def _own(trial: Trial, shape: tuple[int, ...], positions: Array) -> Pull:
-    arguments = trial.position_arguments(positions, shape)
+def _own(context: CheckContext, shape: tuple[int, ...], positions: Array) -> Pull:
+    arguments = context.position_arguments(positions, shape)
 
     def pull(g: Any) -> Array:
-        return checked_gradient(trial, trial.call("gradient", g, *arguments), g, shape)
+        return checked_gradient(context, context.call("gradient", g, *arguments), g, shape)
 
     return pull
 
 
-def forward(trial: Trial, native: Any, positions: Array, shape: tuple[int, ...]) -> Any:
+def forward(context: CheckContext, native: Any, positions: Array, shape: tuple[int, ...]) -> Any:
     """The result in the framework's own type; what it raises is not caught."""
-    surface = "apply" if trial.implementation.has("apply") else "rotate"
+    surface = "apply" if context.implementation.has("apply") else "rotate"
     if surface == "apply":
-        arguments = trial.position_arguments(positions, shape)
+        arguments = context.position_arguments(positions, shape)
     else:
-        arguments = tuple(trial.table(part) for part in cos_sin(positions, trial.spec))
-    result = trial.implementation.call(surface, native, *arguments)
-    return native if result is None and trial.claim.in_place else result
+        arguments = tuple(context.table(part) for part in cos_sin(positions, context.spec))
+    result = context.implementation.call(surface, native, *arguments)
+    return native if result is None and context.claim.in_place else result
 
 
-def followed(trial: Trial, function: Callable[..., Any], *arguments: Any) -> Any:
+def followed(context: CheckContext, function: Callable[..., Any], *arguments: Any) -> Any:
     """A forward pass that the framework follows; where it cannot, the reason."""
     try:
-        return trial.invoke(function, *arguments)
+        return context.invoke(function, *arguments)
     except TargetRaised as error:
         raise NotDifferentiable(f"cannot be differentiated: raised {error}") from error
 
 
-def backward(trial: Trial, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+def backward(
+    context: CheckContext, function: Callable[..., Any], *arguments: Any, **named: Any
+) -> Any:
     """A backward pass; what is not implemented cannot be differentiated, all else is raised."""
     try:
-        return trial.invoke(function, *arguments, **named)
+        return context.invoke(function, *arguments, **named)
     except TargetRaised as raised:
         text = str(raised)
         missing = isinstance(raised.error, NotImplementedError)
@@ -174,55 +180,59 @@ def backward(trial: Trial, function: Callable[..., Any], *arguments: Any, **name
         raise
 
 
-def torch_result(trial: Trial, native: Any, positions: Array, shape: tuple[int, ...]) -> Any:
+def torch_result(
+    context: CheckContext, native: Any, positions: Array, shape: tuple[int, ...]
+) -> Any:
     """The result for a tensor that torch follows."""
     import torch
 
     with torch.enable_grad():
-        result = followed(trial, forward, trial, native, positions, shape)
-    trial.checked(result, native)
+        result = followed(context, forward, context, native, positions, shape)
+    context.checked(result, native)
     if not result.requires_grad:
         raise NotDifferentiable("the result is cut off from x: torch keeps no graph of it")
     return result
 
 
-def torch_gradient(trial: Trial, result: Any, leaf: Any, g: Any, *, again: bool = False) -> Any:
+def torch_gradient(
+    context: CheckContext, result: Any, leaf: Any, g: Any, *, again: bool = False
+) -> Any:
     """The gradient of a leaf."""
     import torch
 
     (gradient,) = backward(
-        trial, torch.autograd.grad, result, leaf, g, retain_graph=again, allow_unused=True
+        context, torch.autograd.grad, result, leaf, g, retain_graph=again, allow_unused=True
     )
     if gradient is None:
         raise NotDifferentiable("the result is cut off from x: no gradient reaches it")
     return gradient
 
 
-def _torch(trial: Trial, x: Array, positions: Array, again: bool) -> Pull:
-    leaf = trial.native(x).requires_grad_()
+def _torch(context: CheckContext, x: Array, positions: Array, again: bool) -> Pull:
+    leaf = context.native(x).requires_grad_()
     # What a layer rotates is the result of another; a leaf may not be written to.
-    result = torch_result(trial, leaf.clone(), positions, x.shape)
+    result = torch_result(context, leaf.clone(), positions, x.shape)
 
     def pull(g: Any) -> Array:
-        gradient = torch_gradient(trial, result, leaf, g, again=again)
-        return checked_gradient(trial, gradient, g, x.shape)
+        gradient = torch_gradient(context, result, leaf, g, again=again)
+        return checked_gradient(context, gradient, g, x.shape)
 
     return pull
 
 
-def _jax(trial: Trial, x: Array, positions: Array, again: bool) -> Pull:
+def _jax(context: CheckContext, x: Array, positions: Array, again: bool) -> Pull:
     import jax
 
-    native = trial.native(x)
+    native = context.native(x)
     result, back = followed(
-        trial, jax.vjp, lambda x_: forward(trial, x_, positions, x.shape), native
+        context, jax.vjp, lambda x_: forward(context, x_, positions, x.shape), native
     )
-    trial.checked(result, native)
+    context.checked(result, native)
 
     def pull(g: Any) -> Array:
-        (gradient,) = backward(trial, back, g)
-        got = checked_gradient(trial, gradient, g, x.shape)
-        if trial.namespace.host(g).any() and not got.any():
+        (gradient,) = backward(context, back, g)
+        got = checked_gradient(context, gradient, g, x.shape)
+        if context.namespace.host(g).any() and not got.any():
             raise NotDifferentiable("the result is cut off from x: its gradient is 0 everywhere")
         return got
 

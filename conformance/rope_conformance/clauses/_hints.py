@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy import Judgement, judge
-from rope_conformance.clauses._common import pairs
+from rope_conformance.accuracy.bound import Judgement, judge
 from rope_conformance.faults import Fault
-from rope_conformance.inputs import data_type
-from rope_conformance.rules import has_length
-from rope_conformance.trial import Trial
+from rope_conformance.inputs.cases import data_type
+from rope_conformance.inputs.rule_variants import has_length
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.probes import pairs
 
 __all__ = ["Instead", "instead"]
 
@@ -33,74 +33,74 @@ class Instead:
     fault: Fault | None = None
 
 
-def instead(trial: Trial, x: Array, y: Array, position: int) -> Instead:
+def instead(context: CheckContext, x: Array, y: Array, position: int) -> Instead:
     """Say what became of a token.
 
     Parameters
     ----------
-    trial
+    context
         Of the check that failed.
     x, y
         The token given and returned, (H, D).
     position
         Where it stands.
     """
-    got = pairs(trial, y, output=True)
+    got = pairs(context, y, output=True)
     if not got.any():
         return Instead("comes out as zeros", fault="cache")
-    if _of_another_length(trial, x, y, position):
+    if _of_another_length(context, x, y, position):
         words = "is turned by the frequencies that belong to a text of another length"
         return Instead(words, position, "cache")
     for other in _likely(position):
-        if _stands_at(trial, x, y, other):
+        if _stands_at(context, x, y, other):
             words = f"comes out as at position {other}, not {position}"
             for narrow in ("bfloat16", "float16"):
                 if other == float(np.float32(position).astype(data_type(narrow))):
                     return Instead(f"{words}, its {narrow}", other, "angle-precision")
             return Instead(words, other, "position" if other < 0 else None)
-    want = pairs(trial, _at(trial, x, y, position).want[0, 0], output=True)
+    want = pairs(context, _at(context, x, y, position).want[0, 0], output=True)
     factor = float((got * want).sum() / (want**2).sum())
-    if factor > 0 and _stands_at(trial, x, (y / factor).astype(y.dtype), position):
+    if factor > 0 and _stands_at(context, x, (y / factor).astype(y.dtype), position):
         return Instead(f"comes out {factor:.4g} times as long as it should", fault="scaling")
-    if _nearly_there(trial, got, want, position):
+    if _nearly_there(context, got, want, position):
         words = "is turned by phases that are off by less than 1 %, as if something was rounded"
         return Instead(words, fault="angle-precision")
     return Instead("comes out wrong")
 
 
-def _of_another_length(trial: Trial, x: Array, y: Array, position: int) -> bool:
+def _of_another_length(context: CheckContext, x: Array, y: Array, position: int) -> bool:
     """Whether a rule that goes by the length of the text was asked for another length."""
-    rule = trial.spec.frequencies
+    rule = context.spec.frequencies
     if not has_length(rule) or not position:
         return False
     trained = rule.original_length  # type: ignore[attr-defined]
     for length in (trained, 2 * trained):
-        spec = replace(trial.spec, frequencies=rule.at(length))  # type: ignore[attr-defined]
+        spec = replace(context.spec, frequencies=rule.at(length))  # type: ignore[attr-defined]
         where = np.array([position])
-        got = judge(y[None, None], x[None, None], where, spec, trial.dtype, trial.profile)
+        got = judge(y[None, None], x[None, None], where, spec, context.dtype, context.profile)
         if got.decisive.any() and (got.ratio <= _ROUNDINGS).all():
             return True
     return False
 
 
-def _nearly_there(trial: Trial, got: Array, want: Array, position: int) -> bool:
+def _nearly_there(context: CheckContext, got: Array, want: Array, position: int) -> bool:
     """Whether each phase is off by a small part of itself, as a rounded frequency has it."""
     turned = (got[0] + 1j * got[1]) * (want[0] - 1j * want[1])
-    phase = np.abs(position * trial.spec.theta())
+    phase = np.abs(position * context.spec.theta())
     off = np.abs(np.angle(turned))
     tells = phase < 100
     return bool(phase.max() > 100 and tells.any() and (off <= 0.01 * phase)[:, tells].all())
 
 
-def _at(trial: Trial, x: Array, y: Array, position: int) -> Judgement:
+def _at(context: CheckContext, x: Array, y: Array, position: int) -> Judgement:
     """One token judged at a position."""
     where = np.array([position])
-    return judge(y[None, None], x[None, None], where, trial.spec, trial.dtype, trial.profile)
+    return judge(y[None, None], x[None, None], where, context.spec, context.dtype, context.profile)
 
 
-def _stands_at(trial: Trial, x: Array, y: Array, position: int) -> bool:
+def _stands_at(context: CheckContext, x: Array, y: Array, position: int) -> bool:
     """Whether a token is rotated as at a position."""
-    judgement = _at(trial, x, y, position)
+    judgement = _at(context, x, y, position)
     return bool(judgement.decisive.any() and (judgement.ratio <= _ROUNDINGS).all())
 
 

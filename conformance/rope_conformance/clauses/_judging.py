@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy import Judgement, bound, judge, pair_norm
+from rope_conformance.accuracy.bound import Judgement, bound, judge, pair_norm
 from rope_conformance.clauses._lengths import Served
-from rope_conformance.trial import Trial
+from rope_conformance.judging.context import CheckContext
 from rope_ref import RopeSpec
 
 __all__ = ["judged_by_tables", "looked_at", "real_tokens"]
@@ -26,7 +26,7 @@ _SECOND_ORDER = 1 + 2**-5
 
 
 def judged_by_tables(
-    trial: Trial,
+    context: CheckContext,
     served: Served,
     x: Array,
     y: Array,
@@ -39,14 +39,14 @@ def judged_by_tables(
 
     Parameters
     ----------
-    trial, served
+    context, served
         Of the check, and of the object.
     x, y
         Given and returned, (B, T, H, D).
     positions, tables
         (B, T): where tokens stand, and numbers of the specs they were rotated by.
     turns
-        As in `Places`.
+        As in `CachePositions`.
     real
         (B, T): which tokens are no padding.
     """
@@ -55,7 +55,7 @@ def judged_by_tables(
         own = tables == number
         n = own.any(axis=0)
         part = x[:, n], y[:, n], positions[:, n], [turn[:, n] for turn in turns]
-        parts.append((own, _judged(trial, served.specs[number], *part)))
+        parts.append((own, _judged(context, served.specs[number], *part)))
     judgement = parts[0][1] if len(parts) == 1 else _joined(parts, tables.shape)
     padding = ~real[..., None, None]
     return replace(
@@ -67,16 +67,21 @@ def judged_by_tables(
 
 
 def _judged(
-    trial: Trial, spec: RopeSpec, x: Array, y: Array, positions: Array, turns: list[Array]
+    context: CheckContext, spec: RopeSpec, x: Array, y: Array, positions: Array, turns: list[Array]
 ) -> Judgement:
     """The judgement of tokens that were rotated by one spec."""
-    judgement = judge(y, x, positions, spec, trial.dtype, trial.profile)
+    judgement = judge(y, x, positions, spec, context.dtype, context.profile)
     again = np.asarray(np.isfinite([0 * positions + np.nan, *turns[1:]]).any(axis=0))
-    return _loosened(judgement, trial, spec, x, turns, again) if again.any() else judgement
+    return _loosened(judgement, context, spec, x, turns, again) if again.any() else judgement
 
 
 def _loosened(
-    judgement: Judgement, trial: Trial, spec: RopeSpec, x: Array, turns: list[Array], again: Array
+    judgement: Judgement,
+    context: CheckContext,
+    spec: RopeSpec,
+    x: Array,
+    turns: list[Array],
+    again: Array,
 ) -> Judgement:
     """A judgement of tokens rotated several times: the bounds of the rotations add up."""
     # Turned back in between, a pair is as long as at first: then more of it is lost.
@@ -85,7 +90,7 @@ def _loosened(
     for turn in turns:
         done = np.isfinite(turn)[..., None]
         p = np.where(done, turn[..., None], 0)
-        own = bound(trial.profile, spec, p[..., None], trial.dtype, r, norm=True)
+        own = bound(context.profile, spec, p[..., None], context.dtype, r, norm=True)
         total = total + np.where(done[..., None], _SECOND_ORDER * own, 0)
     return replace(judgement, bound=np.where(again[..., None, None], total, judgement.bound))
 

@@ -11,11 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from rope_conformance.clauses._common import made_for, other_widths
-from rope_conformance.inputs import Case, at_width
-from rope_conformance.rules import base_below, plain_rule, with_base
-from rope_conformance.trial import CheckFailure, TargetRaised, Trial
-from rope_ref import Remap, RopeSpec
+from rope_conformance.inputs.cases import Case, at_width
+from rope_conformance.inputs.rule_variants import base_below, plain_rule, with_base
+from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.probes import made_for, other_widths
+from rope_ref import RopeSpec
+from rope_ref.scaling import ScaledRule
 
 __all__ = ["judged", "kept_by_base", "kept_by_width", "only_remapped"]
 
@@ -23,56 +24,56 @@ _TELLING = 1e-3  # as a part of theta
 _NEAR = (1.001, 0.999, 1.002)  # so near that a formula errs as it does at the base itself
 
 
-def judged(trial: Trial, spec: RopeSpec, case: Case, message: str) -> None:
-    """Judge the same target made for another spec; the evidence is this trial's."""
-    with made_for(trial, spec) as made:
+def judged(context: CheckContext, spec: RopeSpec, case: Case, message: str) -> None:
+    """Judge the same target made for another spec; the evidence is this context's."""
+    with made_for(context, spec) as made:
         if made is not None:
             x, positions = made.x(case), made.positions(case)
             made.demand(made.judge(made.apply(x, positions), x, positions), message)
 
 
-def _is_right(trial: Trial, spec: RopeSpec, case: Case) -> bool:
+def _is_right(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
     try:
-        judged(trial, spec, case, "")
+        judged(context, spec, case, "")
     except (CheckFailure, TargetRaised):
         return False
     return True
 
 
-def kept_by_width(trial: Trial, spec: RopeSpec, case: Case, widths: Iterable[int]) -> bool:
+def kept_by_width(context: CheckContext, spec: RopeSpec, case: Case, widths: Iterable[int]) -> bool:
     """Whether what is wrong for a spec of the same width is right at two of other widths.
 
     Code that does not read a parameter is right there too if the parameter changes nothing
     there, so it must be widths where it does. No clause may rotate as many channels.
     """
-    if other_widths(trial) is not None:
+    if other_widths(context) is not None:
         return False
     rest, telling = spec.head_dim - spec.rotary_dim, []
     for width in widths:
         other = at_width(spec, width + rest, width)
-        own = at_width(trial.spec, width + rest, width)
+        own = at_width(context.spec, width + rest, width)
         changed = np.abs(other.theta() - own.theta()) > _TELLING * own.theta()
-        if changed.any() or spec.frequencies.amplitude != trial.spec.frequencies.amplitude:
+        if changed.any() or spec.frequencies.amplitude != context.spec.frequencies.amplitude:
             telling.append(other)
-    return bool(telling) and all(_is_right(trial, other, case) for other in telling[:2])
+    return bool(telling) and all(_is_right(context, other, case) for other in telling[:2])
 
 
-def kept_by_base(trial: Trial, spec: RopeSpec, case: Case) -> bool:
+def kept_by_base(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
     """Whether what is wrong for a spec is right at all bases near its own."""
     base = base_below(spec.frequencies)
     if base is None:
         return False
     return all(
         _is_right(
-            trial, replace(spec, frequencies=with_base(spec.frequencies, float(base) * n)), case
+            context, replace(spec, frequencies=with_base(spec.frequencies, float(base) * n)), case
         )
         for n in _NEAR
     )
 
 
-def only_remapped(trial: Trial, spec: RopeSpec, case: Case) -> bool:
+def only_remapped(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
     """Whether what is wrong for a spec is right without its remap, so that the remap is wrong."""
     rule = spec.frequencies
-    if not isinstance(rule, Remap):
+    if not isinstance(rule, ScaledRule):
         return False
-    return _is_right(trial, replace(spec, frequencies=plain_rule(rule)), case)
+    return _is_right(context, replace(spec, frequencies=plain_rule(rule)), case)

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.faults import Fault
-from rope_conformance.inputs import Case
-from rope_conformance.trial import CheckFailure, Trial
+from rope_conformance.inputs.cases import Case
+from rope_conformance.judging.context import CheckContext, CheckFailure
 
 if TYPE_CHECKING:
-    from rope_conformance.claim import Claim
+    from rope_conformance.target.claim import Claim
 
 Array = npt.NDArray[Any]
 
@@ -32,44 +32,53 @@ def placed(claim: Claim, start: int, tokens: int) -> range:
     return range(start, start + tokens)
 
 
-def large_layers(trial: Trial) -> list[Case]:
+def large_layers(context: CheckContext) -> list[Case]:
     """More rows, heads and tokens than are done at a time, odd numbers of each."""
     shapes = [(35, 3, 3, 1), (1, 3, 195, 65), (1, 1031, 3, 1)]
-    if trial.namespace.fixed_shapes:  # each new shape is a compilation
+    if context.namespace.fixed_shapes:  # each new shape is a compilation
         shapes = [(35, 5, 33, 11)]
-    low, high = trial.claim.position_range
+    low, high = context.claim.position_range
     result = []
     for b, tokens, h, g in shapes:
         t = min(tokens, high - low + 1)
-        result.append(trial.cut(Case(b, t, h, placed(trial.claim, 3, t), parameter=g)))
+        result.append(context.cut(Case(b, t, h, placed(context.claim, 3, t), parameter=g)))
     return [replace(case, parameter=key_heads(case)) for case in result]
 
 
 def demand_positions(
-    trial: Trial, positions: Array, shape: tuple[int, ...], given: Sequence[Any], fault: Fault
+    context: CheckContext,
+    positions: Array,
+    shape: tuple[int, ...],
+    given: Sequence[Any],
+    fault: Fault,
 ) -> None:
     """Fail if the positions that a call was given are others after it."""
-    own = trial.position_arguments(positions, shape)
+    own = context.position_arguments(positions, shape)
     for before, after in zip(own, given, strict=True):
-        if not isinstance(after, int) and not np.array_equal(trial.host(before), trial.host(after)):
+        if not isinstance(after, int) and not np.array_equal(
+            context.host(before), context.host(after)
+        ):
             raise CheckFailure("the positions were changed by the call", fault=fault)
 
 
-def layer_data(trial: Trial, case: Case) -> tuple[Array, Array, Array]:
+def layer_data(context: CheckContext, case: Case) -> tuple[Array, Array, Array]:
     """Numbers for q, k and v."""
     fewer = replace(case, heads=key_heads(case))
-    k, v = (trial.x(replace(fewer, seed=case.seed + n)) for n in (1000, 2000))
-    return trial.x(case), k, v
+    k, v = (context.x(replace(fewer, seed=case.seed + n)) for n in (1000, 2000))
+    return context.x(case), k, v
 
 
 def call_layer(
-    trial: Trial, arrays: Sequence[Array], positions: Array, natives: Sequence[Any] | None = None
+    context: CheckContext,
+    arrays: Sequence[Array],
+    positions: Array,
+    natives: Sequence[Any] | None = None,
 ) -> tuple[Array, Array, Array]:
     """Call ``qkv(q, k, v, positions)`` and return what it returned, axes ``bthd``.
 
     Parameters
     ----------
-    trial
+    context
         The surface `attention` must exist.
     arrays
         q, k and v.
@@ -85,16 +94,16 @@ def call_layer(
     TargetRaised
         If it raised.
     """
-    given = [trial.native(x) for x in arrays] if natives is None else list(natives)
-    return received(trial, sent(trial, given, positions, arrays[0].shape), given, arrays)
+    given = [context.native(x) for x in arrays] if natives is None else list(natives)
+    return received(context, sent(context, given, positions, arrays[0].shape), given, arrays)
 
 
 def sent(
-    trial: Trial, natives: Sequence[Any], positions: Array, shape: tuple[int, ...]
+    context: CheckContext, natives: Sequence[Any], positions: Array, shape: tuple[int, ...]
 ) -> Sequence[Any]:
     """The three arrays that the surface `attention` returns, in its own type."""
-    result = trial.call("attention", *natives, *trial.position_arguments(positions, shape))
-    if result is None and trial.claim.in_place:
+    result = context.call("attention", *natives, *context.position_arguments(positions, shape))
+    if result is None and context.claim.in_place:
         return natives
     if not isinstance(result, tuple | list) or len(result) != 3:
         raise CheckFailure(
@@ -105,22 +114,22 @@ def sent(
 
 
 def received(
-    trial: Trial, results: Sequence[Any], natives: Sequence[Any], arrays: Sequence[Array]
+    context: CheckContext, results: Sequence[Any], natives: Sequence[Any], arrays: Sequence[Array]
 ) -> tuple[Array, Array, Array]:
     """The same as NumPy arrays ``bthd``, once type, dtype and shape are right."""
     q, k, v = (
-        trial.from_claimed_axes(_checked(trial, name, y, x), own.shape)
+        context.from_claimed_axes(_checked(context, name, y, x), own.shape)
         for name, y, x, own in zip("qkv", results, natives, arrays, strict=True)
     )
     return q, k, v
 
 
-def _checked(trial: Trial, name: str, result: Any, native: Any) -> Array:
+def _checked(context: CheckContext, name: str, result: Any, native: Any) -> Array:
     """One of the results; the failure says which, and whether it is about shape or type."""
     try:
-        return trial.checked(result, native)
+        return context.checked(result, native)
     except CheckFailure as failure:
-        own = trial.namespace
+        own = context.namespace
         shaped = own.owns(result) and tuple(result.shape) != tuple(native.shape)
         fault: Fault = "kernel-shape" if shaped else "dtype"
         raise CheckFailure(f"of q, k and v, {name}: {failure}", fault=fault) from None

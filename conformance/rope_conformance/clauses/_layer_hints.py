@@ -10,28 +10,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy import bound, judge, pair_norm, per_token, unit_roundoff
-from rope_conformance.clauses._common import pairs
+from rope_conformance.accuracy.bound import bound, judge, pair_norm, per_token, unit_roundoff
 from rope_conformance.clauses._layer import call_layer, key_heads
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.faults import Fault
-from rope_conformance.implementation import Implementation
-from rope_conformance.inputs import Case
-from rope_conformance.trial import CheckFailure, TargetRaised, Trial
+from rope_conformance.inputs.cases import Case
+from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.probes import pairs
+from rope_conformance.target.implementation import Implementation
 from rope_ref import cos_sin
 
 Array = npt.NDArray[Any]
 
 
 def demand_layer(
-    trial: Trial, case: Case, arrays: Sequence[Array], after: Sequence[Array], where: str = ""
+    context: CheckContext,
+    case: Case,
+    arrays: Sequence[Array],
+    after: Sequence[Array],
+    where: str = "",
 ) -> None:
     """Fail if q or k is not rotated rightly, or v changed, and say what was done instead."""
-    positions = trial.positions(case)
+    positions = context.positions(case)
     for name, x, y in zip("qk", arrays, after, strict=False):
         try:
-            trial.demand(
-                trial.judge(y, x, positions),
+            context.demand(
+                context.judge(y, x, positions),
                 f"{name}{where} is not rotated as it should be (q has {case.heads} heads, k has "
                 f"{arrays[1].shape[2]})",
             )
@@ -39,11 +43,11 @@ def demand_layer(
             if where:  # what was returned has been judged; this is about memory
                 raise
             cause = (
-                _once_used(trial, case, arrays)
-                or _exchanged(trial, arrays, name, y, positions)
-                or _overwritten(trial, x, y, positions)
-                or _other_head(trial, x, y, positions)
-                or _cause(trial, case, name)
+                _once_used(context, case, arrays)
+                or _exchanged(context, arrays, name, y, positions)
+                or _overwritten(context, x, y, positions)
+                or _other_head(context, x, y, positions)
+                or _cause(context, case, name)
             )
             if cause is None:
                 raise
@@ -53,11 +57,13 @@ def demand_layer(
         raise CheckFailure(f"v{where} was changed: only q and k are rotated")
 
 
-def _once_used(trial: Trial, case: Case, arrays: Sequence[Array]) -> tuple[str, Fault] | None:
+def _once_used(
+    context: CheckContext, case: Case, arrays: Sequence[Array]
+) -> tuple[str, Fault] | None:
     """Whether a new object does it rightly."""
-    if not trial.implementation.is_factory:
+    if not context.implementation.is_factory:
         return None
-    new, positions = trial.anew(), trial.positions(case)
+    new, positions = context.anew(), context.positions(case)
     try:
         after = call_layer(new, arrays, positions)
     except (CheckFailure, TargetRaised):
@@ -68,21 +74,23 @@ def _once_used(trial: Trial, case: Case, arrays: Sequence[Array]) -> tuple[str, 
 
 
 def _exchanged(
-    trial: Trial, arrays: Sequence[Array], name: str, y: Array, positions: Array
+    context: CheckContext, arrays: Sequence[Array], name: str, y: Array, positions: Array
 ) -> tuple[str, Fault] | None:
     """Whether one array holds what the other should."""
     other = arrays[1 - "qk".index(name)]
-    if other.shape == y.shape and _is_right(trial, y, other, positions):
+    if other.shape == y.shape and _is_right(context, y, other, positions):
         return f"{name} holds what belongs into the other", "aliasing"
     return None
 
 
-def _overwritten(trial: Trial, x: Array, y: Array, positions: Array) -> tuple[str, Fault] | None:
+def _overwritten(
+    context: CheckContext, x: Array, y: Array, positions: Array
+) -> tuple[str, Fault] | None:
     """Whether one component was made from the other after that was overwritten."""
-    cos, sin = (table[..., None, :] for table in cos_sin(positions, trial.spec))
-    (u, v), (first, second) = pairs(trial, x), pairs(trial, y, output=True)
-    r, dtype = pair_norm(x, trial.spec), trial.dtype
-    error = bound(trial.profile, trial.spec, per_token(positions, trial.spec), dtype, r) * r
+    cos, sin = (table[..., None, :] for table in cos_sin(positions, context.spec))
+    (u, v), (first, second) = pairs(context, x), pairs(context, y, output=True)
+    r, dtype = pair_norm(x, context.spec), context.dtype
+    error = bound(context.profile, context.spec, per_token(positions, context.spec), dtype, r) * r
     near = 4 * unit_roundoff(dtype) * np.where(r == 0, 0.0, error)
     for name, wrong in (
         ("second", [u * cos - v * sin, first * sin + v * cos]),
@@ -94,37 +102,39 @@ def _overwritten(trial: Trial, x: Array, y: Array, positions: Array) -> tuple[st
     return None
 
 
-def _other_head(trial: Trial, x: Array, y: Array, positions: Array) -> tuple[str, Fault] | None:
+def _other_head(
+    context: CheckContext, x: Array, y: Array, positions: Array
+) -> tuple[str, Fault] | None:
     """Whether a head holds what another should, or heads were taken for tokens."""
-    ratio = judge(y, x, positions, trial.spec, trial.dtype, trial.profile).ratio
+    ratio = judge(y, x, positions, context.spec, context.dtype, context.profile).ratio
     wrong = np.flatnonzero(~(ratio <= 1).all(axis=(0, 1, 3)))
     for h, g in itertools.product(wrong[:1].tolist(), range(x.shape[2])):
-        if g != h and _is_right(trial, y[:, :, [h]], x[:, :, [g]], positions):
+        if g != h and _is_right(context, y[:, :, [h]], x[:, :, [g]], positions):
             return f"head {h} holds what belongs into head {g}", "broadcast"
     if x.shape[1] == x.shape[2] and positions.ndim == 1:
         x, y = x.swapaxes(1, 2), y.swapaxes(1, 2)
-        if _is_right(trial, y, x, positions):
+        if _is_right(context, y, x, positions):
             return "the phases go along the heads instead of the tokens", "broadcast"
     return None
 
 
-def _is_right(trial: Trial, y: Array, x: Array, positions: Array) -> bool:
-    ratio = judge(y, x, positions, trial.spec, trial.dtype, trial.profile).ratio
+def _is_right(context: CheckContext, y: Array, x: Array, positions: Array) -> bool:
+    ratio = judge(y, x, positions, context.spec, context.dtype, context.profile).ratio
     return bool((ratio <= 1).all())
 
 
-def _cause(trial: Trial, case: Case, name: str) -> tuple[str, Fault] | None:
+def _cause(context: CheckContext, case: Case, name: str) -> tuple[str, Fault] | None:
     """What is probably wrong with q or k, looked at as a RoPE of its own."""
-    from rope_conformance.diagnosis import likely_cause
+    from rope_conformance.diagnosis.likely_cause import likely_cause
 
-    which, surface = "qk".index(name), trial.implementation
+    which, surface = "qk".index(name), context.implementation
 
     def alone(x: Any, *positions: Any) -> Any:
-        host = trial.namespace.host(x)
-        three = [trial.namespace.array(host, trial.device) for _ in "qkv"]
+        host = context.namespace.host(x)
+        three = [context.namespace.array(host, context.device) for _ in "qkv"]
         return surface.call("attention", *three, *positions)[which]
 
-    probe = trial.beside(Implementation(alone, trial.spec, trial.claim))
+    probe = context.beside(Implementation(alone, context.spec, context.claim))
     heads = replace(case, heads=key_heads(case) if which else case.heads, parameter=0)
     cause = likely_cause(probe, heads, "apply")
     return None if cause is None else (f"of {name}: {cause.words}", cause.fault)

@@ -1,7 +1,7 @@
 """Which frequencies a request is served with, where they depend on its length.
 
 Systems read the length differently. Each public reading is followed beside the others,
-until what comes out tells them apart; see `rope_ref.serving`.
+until what comes out tells them apart; see `rope_ref.extensions.length_rules`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy import judge
-from rope_conformance.claim import CachedKeys, Claim, LengthRule
+from rope_conformance.accuracy.bound import judge
 from rope_conformance.faults import Fault
-from rope_conformance.sessions import CONVENTIONS, Convention
-from rope_conformance.trial import Trial
-from rope_ref import DynamicNTK, LongRoPE, RopeSpec, served_rule
+from rope_conformance.inputs.sessions import CONVENTIONS, Convention
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.target.claim import CachedKeys, Claim, LengthRule
+from rope_ref import RopeSpec
+from rope_ref.extensions import served_rule
+from rope_ref.scaling import DynamicNTK, LongRoPE
 
 __all__ = [
     "FACTS",
-    "Reading",
+    "LengthHypothesis",
     "Served",
     "follows_length",
     "length_facts",
@@ -59,7 +61,7 @@ _ROWS: dict[LengthRule | None, str] = {
 
 
 @dataclass(frozen=True)
-class Reading:
+class LengthHypothesis:
     """One way to read the calls.
 
     Parameters
@@ -77,35 +79,35 @@ class Reading:
     cached_keys: CachedKeys = "kept"
 
 
-def follows_length(trial: Trial) -> bool:
+def follows_length(context: CheckContext) -> bool:
     """Whether the frequencies change while a text grows.
 
     A rule that was given a length is that RoPE, unless the claim says otherwise.
     """
-    rule, claimed = trial.spec.frequencies, trial.claim.length_rule
+    rule, claimed = context.spec.frequencies, context.claim.length_rule
     if not isinstance(rule, DynamicNTK | LongRoPE) or claimed == "configured":
         return False
     return claimed is not None or rule.length is None
 
 
-def readings(trial: Trial) -> tuple[Reading, ...]:
+def readings(context: CheckContext) -> tuple[LengthHypothesis, ...]:
     """All readings that the claim leaves open."""
-    if not follows_length(trial):
-        return tuple(Reading(convention) for convention in CONVENTIONS)
-    claim = trial.claim
+    if not follows_length(context):
+        return tuple(LengthHypothesis(convention) for convention in CONVENTIONS)
+    claim = context.claim
     # No public system has a base of its own for each token.
-    known = _FOLLOWED if isinstance(trial.spec.frequencies, LongRoPE) else _FOLLOWED[:-1]
+    known = _FOLLOWED if isinstance(context.spec.frequencies, LongRoPE) else _FOLLOWED[:-1]
     rules = (claim.length_rule,) if claim.length_rule else known
     keys = (claim.cached_keys,) if claim.cached_keys else get_args(CachedKeys)
     return tuple(
-        Reading(convention, rule, each)
+        LengthHypothesis(convention, rule, each)
         for convention in CONVENTIONS
         for rule in rules
         for each in (keys if rule != "token" else keys[:1])  # where both are the same
     )
 
 
-def length_facts(left: Collection[Reading], claim: Claim) -> dict[str, str]:
+def length_facts(left: Collection[LengthHypothesis], claim: Claim) -> dict[str, str]:
     """What the readings that are left say, where the claim says nothing."""
     found = {}
     rules = {reading.length_rule for reading in left}
@@ -134,7 +136,9 @@ class Served:
         self.specs = [spec]
         self._now: dict[tuple[Convention, LengthRule | None], Any] = {}
 
-    def call(self, reading: Reading, positions: Array, real: Array, *, each: bool) -> Array:
+    def call(
+        self, reading: LengthHypothesis, positions: Array, real: Array, *, each: bool
+    ) -> Array:
         """Numbers of the specs that tokens are rotated by.
 
         Parameters
@@ -193,15 +197,15 @@ def _next(rule: Rule, last: int, length_rule: Literal["forward", "resets", "grow
     return served_rule(rule, last, length_rule=length_rule)
 
 
-def of_spec(trial: Trial, spec: RopeSpec) -> Trial:
-    """The same trial, as if this were the spec."""
-    other = copy.copy(trial)
+def of_spec(context: CheckContext, spec: RopeSpec) -> CheckContext:
+    """The same context, as if this were the spec."""
+    other = copy.copy(context)
     other.spec = spec
     return other
 
 
 def other_length(
-    trial: Trial,
+    context: CheckContext,
     served: Served,
     number: int,
     x: Array,
@@ -213,7 +217,7 @@ def other_length(
 
     Parameters
     ----------
-    trial, served
+    context, served
         Of the check that failed.
     number
         Of the spec that it should have been rotated by.
@@ -233,7 +237,7 @@ def other_length(
     for rule in dict.fromkeys(tried):
         spec = replace(served.specs[0], frequencies=rule)
         where = np.array([position])
-        judgement = judge(y[None, None], x[None, None], where, spec, trial.dtype, trial.profile)
+        judgement = judge(y[None, None], x[None, None], where, spec, context.dtype, context.profile)
         fits = judgement.decisive.any() and (judgement.ratio <= _ROUNDINGS).all()
         if rule != want and fits:
             words = f"comes out by the frequencies {_of(rule)}, not {_of(want)}"

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy import Judgement
-from rope_conformance.clauses._caches import begin, trial_on
+from rope_conformance.accuracy.bound import Judgement
+from rope_conformance.clauses._caches import begin, context_on
 from rope_conformance.clauses._hints import instead
 from rope_conformance.clauses._judging import judged_by_tables, looked_at, real_tokens
 from rope_conformance.clauses._lengths import (
-    Reading,
+    LengthHypothesis,
     Served,
     follows_length,
     length_facts,
@@ -25,9 +25,9 @@ from rope_conformance.clauses._lengths import (
 )
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.faults import Fault
-from rope_conformance.inputs import Case, data_type
-from rope_conformance.sessions import CONVENTIONS, Convention, Places, Session
-from rope_conformance.trial import CheckFailure, Spot, TargetRaised, Trial
+from rope_conformance.inputs.cases import Case, data_type
+from rope_conformance.inputs.sessions import CONVENTIONS, CachePositions, Convention, Session
+from rope_conformance.judging.context import CheckContext, CheckFailure, Spot, TargetRaised
 from rope_ref import pair_channels
 
 __all__ = ["play"]
@@ -42,21 +42,23 @@ _FACTS = {
 }
 
 
-def play(trial: Trial, session: Session) -> None:
+def play(context: CheckContext, session: Session) -> None:
     """Make the calls of a session, judge each result, and keep the evidence."""
-    made = trial_on(trial, session.on)
-    if made is None or (made is trial and follows_length(trial)):  # it has served we know not what
+    made = context_on(context, session.on)
+    if made is None or (
+        made is context and follows_length(context)
+    ):  # it has served we know not what
         return
     player = _Player(made, session)
     try:
         for name, *rest in session.operations:
             player.calls[name](*rest)
     finally:
-        if made is not trial:
-            trial.absorb(made)
+        if made is not context:
+            context.absorb(made)
     for what, words in player.facts().items():
-        if trial.facts.setdefault(what, words) != words:
-            raise CheckFailure(f"{what}: {words}; but in another session: {trial.facts[what]}")
+        if context.facts.setdefault(what, words) != words:
+            raise CheckFailure(f"{what}: {words}; but in another session: {context.facts[what]}")
 
 
 @dataclass
@@ -64,8 +66,8 @@ class _Request:
     """One request: the object that serves it, what it was given, and where that stands."""
 
     target: Any
-    places: dict[Convention, Places]
-    tables: dict[Reading, Array]
+    places: dict[Convention, CachePositions]
+    tables: dict[LengthHypothesis, Array]
     x: list[Array] = field(default_factory=list)
     calls: list[tuple[str, int, Array]] = field(default_factory=list)
     last: tuple[Any, Array] | None = None
@@ -84,13 +86,13 @@ class _Player:
     Whatever does not fit an output is dropped, for good.
     """
 
-    def __init__(self, trial: Trial, session: Session) -> None:
-        self.trial = trial
+    def __init__(self, context: CheckContext, session: Session) -> None:
+        self.context = context
         self.session = session
         self.rng = np.random.default_rng(session.seed)
-        self.readings = readings(trial)
-        self.served = Served(trial.spec)
-        self.scaled = follows_length(trial)
+        self.readings = readings(context)
+        self.served = Served(context.spec)
+        self.scaled = follows_length(context)
         self.evicted = False
         self.between = ""
         self.applied: list[int] = []
@@ -109,9 +111,9 @@ class _Player:
         """The request in use; begun if it has not."""
         if self.number not in self.requests:
             rows = self.session.batch
-            places = {name: Places(rows, name) for name in CONVENTIONS}
+            places = {name: CachePositions(rows, name) for name in CONVENTIONS}
             tables = dict.fromkeys(self.readings, np.zeros((rows, 0), dtype=np.int64))
-            self.requests[self.number] = _Request(begin(self.trial), places, tables)
+            self.requests[self.number] = _Request(begin(self.context), places, tables)
         return self.requests[self.number]
 
     def use(self, number: int) -> None:
@@ -130,7 +132,7 @@ class _Player:
         named: dict[str, Any] = {}
         what = f"prefill of {tokens} tokens"
         if lengths is not None:
-            named["lengths"] = self.trial.native_positions(np.array(lengths, dtype=np.int64))
+            named["lengths"] = self.context.native_positions(np.array(lengths, dtype=np.int64))
             what += f", of which the rows have {lengths}"
         y = self._ask("prefill", x, **named)
         self._grown("prefill", what, x, y, lengths)
@@ -146,15 +148,15 @@ class _Player:
         request = self.request
         x = np.concatenate(request.x, axis=1)
         result = self._invoke("keys")
-        got, expected = getattr(result, "shape", None), self.trial.to_claimed_axes(x).shape
+        got, expected = getattr(result, "shape", None), self.context.to_claimed_axes(x).shape
         if got is not None and tuple(got) != expected:
             raise CheckFailure(
                 f"keys() has shape {tuple(got)}, expected {expected}: the cache holds "
                 f"{x.shape[1]} tokens",
                 fault="cache",
             )
-        y = self.trial.checked(result, self.trial.native(x))
-        y = self.trial.from_claimed_axes(y, x.shape)
+        y = self.context.checked(result, self.context.native(x))
+        y = self.context.from_claimed_axes(y, x.shape)
         self._demand("keys()", x, y, None, slice(0, None))
 
     def evict(self, start: int, stop: int) -> None:
@@ -181,15 +183,15 @@ class _Player:
     def apply(self, first: int = 0) -> None:
         """Rotate something that has nothing to do with the request."""
         case = Case(self.session.batch, 3, self.session.heads, range(first, first + 3))
-        self.trial.apply(self.trial.x(case), case.position_array())
+        self.context.apply(self.context.x(case), case.position_array())
         self.applied.append(first + 3)
         self.between = f", and apply_rope at {first} to {first + 2},"
 
     def other(self) -> None:
         """Let another object of the same make serve a request."""
-        trial = self.trial
-        if trial.implementation.is_factory:
-            other = trial.invoke(trial.anew)
+        context = self.context
+        if context.implementation.is_factory:
+            other = context.invoke(context.anew)
             request = begin(other)
             for method, tokens in ((request.prefill, 9), (request.step, 1)):
                 other.invoke(method, other.native(self._data(tokens)))
@@ -200,31 +202,31 @@ class _Player:
             self._invoke("prefill", None)
 
     def _data(self, tokens: int) -> Array:
-        shape = (self.session.batch, tokens, self.session.heads, self.trial.spec.head_dim)
+        shape = (self.session.batch, tokens, self.session.heads, self.context.spec.head_dim)
         x = self.rng.standard_normal(shape, dtype=np.float32)
-        return x.astype(data_type(self.trial.dtype))
+        return x.astype(data_type(self.context.dtype))
 
     def _invoke(self, method: str, *arguments: Any, **named: Any) -> Any:
         target = self.request.target
-        return self.trial.invoke(lambda: getattr(target, method)(*arguments, **named))
+        return self.context.invoke(lambda: getattr(target, method)(*arguments, **named))
 
     def _ask(self, method: str, x: Array, **named: Any) -> Array:
         """Call prefill or step, and see that nothing else has changed by it."""
-        trial, request = self.trial, self.request
-        native = trial.native(x)
+        context, request = self.context, self.request
+        native = context.native(x)
         result = self._invoke(method, native, **named)
-        y = trial.checked(result, native)
-        given = trial.namespace.host(native)
-        if not trial.claim.in_place and not same_numbers(given, trial.to_claimed_axes(x)).all():
+        y = context.checked(result, native)
+        given = context.namespace.host(native)
+        if not context.claim.in_place and not same_numbers(given, context.to_claimed_axes(x)).all():
             raise CheckFailure(f"{method}(x) changed x", fault="aliasing")
         if request.last is not None:
             before, copied = request.last
-            if not same_numbers(trial.namespace.host(before), copied).all():
+            if not same_numbers(context.namespace.host(before), copied).all():
                 raise CheckFailure(
                     f"{method}(x) changed what the call before it had returned", fault="aliasing"
                 )
-        request.last = (trial.last_result, y.copy())
-        return trial.from_claimed_axes(y, x.shape)
+        request.last = (context.last_result, y.copy())
+        return context.from_claimed_axes(y, x.shape)
 
     def _grown(
         self, method: str, what: str, x: Array, y: Array, lengths: tuple[int, ...] | None
@@ -265,35 +267,37 @@ class _Player:
         x, y = x[:, tokens], y[:, tokens]
         what += self.request.changed + self.between
         self._demand_untouched(what, x, y, real)
-        verdicts: list[tuple[list[Reading], Judgement]] = []
+        verdicts: list[tuple[list[LengthHypothesis], Judgement]] = []
         for alike in self._told_apart(slots, method):
             places, tables = self._stand(alike[0], slots, method)
             turns = [turn[:, slots][:, tokens] for turn in places.turns]
             positions = places.slots[:, slots][:, tokens]
             judged = judged_by_tables(
-                self.trial, self.served, x, y, positions, tables[:, tokens], turns, real
+                self.context, self.served, x, y, positions, tables[:, tokens], turns, real
             )
             verdicts.append((alike, judged))
         fitting = [v for v in verdicts if (v[1].ratio <= 1).all()]
         alike, judgement = (fitting or verdicts)[0]
-        self.trial.count(judgement)
+        self.context.count(judgement)
         # Profiles are of one rotation, by one table.
         if len(self.request.places[alike[0].convention].turns) == 1 and not self.scaled:
-            self.trial.meter.add(judgement, self.trial.spec)
+            self.context.meter.add(judgement, self.context.spec)
         if not fitting:
             self._fail(what, x, y, tokens, verdicts, slots, method)
         self.readings = tuple(reading for alike, _ in fitting for reading in alike)
 
-    def _stand(self, reading: Reading, slots: slice, method: str) -> tuple[Places, Array]:
+    def _stand(
+        self, reading: LengthHypothesis, slots: slice, method: str
+    ) -> tuple[CachePositions, Array]:
         """Where tokens are, and numbers of the specs they are rotated by, in one reading."""
         tables = self.request.tables[reading]
         if not method and reading.cached_keys == "renewed":
             tables = np.broadcast_to(tables[:, -1:], tables.shape)
         return self.request.places[reading.convention], tables[:, slots]
 
-    def _told_apart(self, slots: slice, method: str) -> list[list[Reading]]:
+    def _told_apart(self, slots: slice, method: str) -> list[list[LengthHypothesis]]:
         """The readings, together where nothing tells them apart."""
-        groups: dict[Any, list[Reading]] = {}
+        groups: dict[Any, list[LengthHypothesis]] = {}
         for reading in self.readings:
             convention = reading.convention if self.evicted else None
             tables = self._stand(reading, slots, method)[1]
@@ -302,7 +306,7 @@ class _Player:
 
     def _demand_untouched(self, what: str, x: Array, y: Array, real: Array) -> None:
         """Channels that do not rotate are as they were."""
-        rest = np.setdiff1d(np.arange(x.shape[-1]), pair_channels(self.trial.spec))
+        rest = np.setdiff1d(np.arange(x.shape[-1]), pair_channels(self.context.spec))
         same = same_numbers(x[..., rest], y[..., rest]) | ~real[..., None, None]
         if not same.all():
             row, token, head, n = (int(i) for i in np.argwhere(~same)[0])
@@ -318,7 +322,7 @@ class _Player:
         x: Array,
         y: Array,
         tokens: Array,
-        verdicts: list[tuple[list[Reading], Judgement]],
+        verdicts: list[tuple[list[LengthHypothesis], Judgement]],
         slots: slice,
         method: str,
     ) -> None:
@@ -327,7 +331,7 @@ class _Player:
         conventions = {alike[0].convention for alike, _ in verdicts} if self.evicted else set()
         for alike, judgement in verdicts:
             try:
-                self.trial.demand(judgement, what)
+                self.context.demand(judgement, what)
             except CheckFailure as failure:
                 spot = failure.spot
                 assert spot is not None
@@ -346,7 +350,9 @@ class _Player:
                 found.append(CheckFailure(f"{what} {words}", spot, fault=fault))
         raise next((failure for failure in found if "wrong," not in str(failure)), found[0])
 
-    def _lengths(self, reading: Reading, slots: slice, spot: Spot, method: str) -> list[int]:
+    def _lengths(
+        self, reading: LengthHypothesis, slots: slice, spot: Spot, method: str
+    ) -> list[int]:
         """What may have been taken for the length where a bad token came out: that itself first."""
         places = self.request.places[reading.convention]
         own = places.slots[:, slots] + 1
@@ -370,10 +376,10 @@ class _Player:
         """In words what became of the first bad token, and its class: a hint, no verdict."""
         if self.scaled:
             position = int(spot.position)
-            other = other_length(self.trial, self.served, number, x, y, position, lengths)
+            other = other_length(self.context, self.served, number, x, y, position, lengths)
             if other is not None:
                 return other[0], other[1] if method and not self.between else "cache"
-        found = instead(of_spec(self.trial, self.served.specs[number]), x, y, int(spot.position))
+        found = instead(of_spec(self.context, self.served.specs[number]), x, y, int(spot.position))
         if found.fault == "cache" and spot.row > 0 and tokens == 1:
             return found.words, "kernel-shape"
         if found.position is None or found.fault is not None:
@@ -393,5 +399,5 @@ class _Player:
         if self.evicted and len({r.convention for r in self.readings}) == 1:
             found["when cached tokens go"] = _FACTS[self.readings[0].convention]
         if self.scaled:
-            found |= length_facts(self.readings, self.trial.claim)
+            found |= length_facts(self.readings, self.context.claim)
         return found

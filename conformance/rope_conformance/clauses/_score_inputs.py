@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rope_conformance.clauses._layer import placed
-from rope_conformance.inputs import Case, QueriesKeys, free_positions
-from rope_conformance.trial import Trial
+from rope_conformance.inputs.cases import Case, QueriesKeys, free_positions
+from rope_conformance.judging.context import CheckContext
 from rope_ref import pair_channels
 
 # (rows, queries, keys, query heads, key heads, first position of the queries, of the keys)
@@ -15,12 +15,12 @@ _SHAPES = (
 )  # fmt: skip
 
 
-def score_cases(trial: Trial) -> list[QueriesKeys]:
+def score_cases(context: CheckContext) -> list[QueriesKeys]:
     """Fixed queries and keys, those with positions of their own per row too."""
-    claim = trial.claim
+    claim = context.claim
     result = []
     for n, (b, i, j, h, g, start, other) in enumerate(
-        _SHAPES[:4] if trial.namespace.fixed_shapes else _SHAPES
+        _SHAPES[:4] if context.namespace.fixed_shapes else _SHAPES
     ):
         q = Case(b, i, h, placed(claim, start, i), seed=n)
         result.append(QueriesKeys(q, Case(b, j, g, placed(claim, other, j), seed=n)))
@@ -34,7 +34,9 @@ def score_cases(trial: Trial) -> list[QueriesKeys]:
         # One channel alone: its pair decides at positions where others no longer do.
         far = tuple(sorted({max(low, min(high, p)) for p in (4096, 65535, 2**20)}))
         near = tuple(sorted({max(low, min(high, p)) for p in (0, 4000, 65000)}))
-        for channel in pair_channels(trial.spec)[0, [-1, -2]] if trial.spec.rotary_dim > 2 else ():
+        for channel in (
+            pair_channels(context.spec)[0, [-1, -2]] if context.spec.rotary_dim > 2 else ()
+        ):
             one = Case(1, len(far), 2, far, values="one-hot", seed=int(channel))
             result.append(QueriesKeys(one, Case(1, len(near), 1, near)))
     if "bt" in claim.position_forms:
@@ -43,22 +45,22 @@ def score_cases(trial: Trial) -> list[QueriesKeys]:
             for n, starts in ((3, (40, 3)), (4, (0, 7)))
         )
         result.append(QueriesKeys(Case(2, 3, 4, q_rows), Case(2, 4, 2, k_rows)))
-    return list(dict.fromkeys(cut_both(trial, each) for each in result))
+    return list(dict.fromkeys(cut_both(context, each) for each in result))
 
 
-def large_scores(trial: Trial) -> list[QueriesKeys]:
+def large_scores(context: CheckContext) -> list[QueriesKeys]:
     """More rows, heads, queries and keys than are done at a time, odd numbers of each."""
     shapes = [(35, 3, 5, 3, 1), (1, 3, 5, 195, 65), (1, 131, 1031, 1, 1)]
-    if trial.namespace.fixed_shapes:  # each new shape is a compilation
+    if context.namespace.fixed_shapes:  # each new shape is a compilation
         shapes = [(33, 5, 67, 15, 5)]
-    low, high = trial.claim.position_range
+    low, high = context.claim.position_range
     result = []
     for b, i, j, h, g in shapes:
         i, j = (min(n, high - low + 1) for n in (i, j))
-        q, k = (placed(trial.claim, start, n) for start, n in ((900, i), (0, j)))
-        result.append(cut_both(trial, QueriesKeys(Case(b, i, h, q), Case(b, j, g, k))))
+        q, k = (placed(context.claim, start, n) for start, n in ((900, i), (0, j)))
+        result.append(cut_both(context, QueriesKeys(Case(b, i, h, q), Case(b, j, g, k))))
     return result
 
 
-def cut_both(trial: Trial, case: QueriesKeys) -> QueriesKeys:
-    return QueriesKeys(trial.cut(case.q), trial.cut(case.k))
+def cut_both(context: CheckContext, case: QueriesKeys) -> QueriesKeys:
+    return QueriesKeys(context.cut(case.q), context.cut(case.k))

@@ -10,12 +10,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy import DECISIVE, bound, pair_norm, per_token, tiny, unit_roundoff
+from rope_conformance.accuracy.bound import (
+    DECISIVE,
+    bound,
+    pair_norm,
+    per_token,
+    tiny,
+    unit_roundoff,
+)
 from rope_conformance.clauses._layer import placed
 from rope_conformance.faults import Fault
-from rope_conformance.inputs import Case, QueriesKeys
-from rope_conformance.places import place_in_words
-from rope_conformance.trial import CheckFailure, TargetRaised, Trial
+from rope_conformance.inputs.cases import Case, QueriesKeys
+from rope_conformance.inputs.position_axes import place_in_words
+from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
 from rope_ref import attention_logits, pair_channels
 
 Array = npt.NDArray[Any]
@@ -24,7 +31,7 @@ SCALE_FACT = "scores are scaled by"
 
 
 @dataclass(frozen=True)
-class Given:
+class ExplicitFrequencies:
     """What one call is given: arrays ``bthd`` and positions (T,) or (B, T)."""
 
     q: Array
@@ -33,17 +40,19 @@ class Given:
     k_positions: Array
 
 
-def given(trial: Trial, case: QueriesKeys) -> Given:
+def given(context: CheckContext, case: QueriesKeys) -> ExplicitFrequencies:
     """The data of a case."""
-    return Given(
-        trial.x(case.q),
-        trial.x(replace(case.k, seed=case.k.seed + 1000)),
-        trial.positions(case.q),
-        trial.positions(case.k),
+    return ExplicitFrequencies(
+        context.x(case.q),
+        context.x(replace(case.k, seed=case.k.seed + 1000)),
+        context.positions(case.q),
+        context.positions(case.k),
     )
 
 
-def call_logits(trial: Trial, what: Given, natives: list[Any] | None = None) -> tuple[Array, str]:
+def call_logits(
+    context: CheckContext, what: ExplicitFrequencies, natives: list[Any] | None = None
+) -> tuple[Array, str]:
     """Call ``logits`` and return the scores (B, H, Tq, Tk) and their type.
 
     Raises
@@ -53,15 +62,15 @@ def call_logits(trial: Trial, what: Given, natives: list[Any] | None = None) -> 
     TargetRaised
         If it raised.
     """
-    q, k = [trial.native(x) for x in (what.q, what.k)] if natives is None else natives
-    result = trial.call(
+    q, k = [context.native(x) for x in (what.q, what.k)] if natives is None else natives
+    result = context.call(
         "logits",
         q,
         k,
-        *trial.position_arguments(what.q_positions, what.q.shape),
-        *trial.position_arguments(what.k_positions, what.k.shape),
+        *context.position_arguments(what.q_positions, what.q.shape),
+        *context.position_arguments(what.k_positions, what.k.shape),
     )
-    own = trial.namespace
+    own = context.namespace
     if not own.owns(result):
         raise CheckFailure(
             f"returned {type(result).__module__}.{type(result).__name__}, not an array of the type "
@@ -70,7 +79,7 @@ def call_logits(trial: Trial, what: Given, natives: list[Any] | None = None) -> 
         )
     batch, tokens, heads = what.q.shape[:3]
     full = (batch, heads, tokens, what.k.shape[1])
-    lacking = [n for n, letter in enumerate("bh") if letter not in trial.claim.axes]
+    lacking = [n for n, letter in enumerate("bh") if letter not in context.claim.axes]
     short = tuple(length for n, length in enumerate(full) if n not in lacking)
     if tuple(result.shape) not in (full, short):
         raise CheckFailure(
@@ -79,48 +88,50 @@ def call_logits(trial: Trial, what: Given, natives: list[Any] | None = None) -> 
             fault="kernel-shape",
         )
     kind = own.dtype(result)
-    if kind not in (trial.dtype, "float32", "float64") or (
-        unit_roundoff(kind) > unit_roundoff(trial.dtype)
+    if kind not in (context.dtype, "float32", "float64") or (
+        unit_roundoff(kind) > unit_roundoff(context.dtype)
     ):
         raise CheckFailure(
-            f"returned scores of dtype {kind} for q and k of dtype {trial.dtype}", fault="dtype"
+            f"returned scores of dtype {kind} for q and k of dtype {context.dtype}", fault="dtype"
         )
     if own.device(result) != own.device(q):
         raise CheckFailure(f"returned scores on {own.device(result)} for q on {own.device(q)}")
-    trial.last_result = result
+    context.last_result = result
     host = own.host(result)
-    trial.outputs.add(hash(host.tobytes()))
+    context.outputs.add(hash(host.tobytes()))
     return host.reshape(full), kind
 
 
-def true_scores(trial: Trial, what: Given, scale: float) -> Array:
+def true_scores(context: CheckContext, what: ExplicitFrequencies, scale: float) -> Array:
     """The scores in float64."""
     arguments = (what.q, what.k, what.q_positions, what.k_positions)
-    return attention_logits(*arguments, trial.spec, axes="bthd", scale=scale)
+    return attention_logits(*arguments, context.spec, axes="bthd", scale=scale)
 
 
-def scale_of(trial: Trial) -> float:
+def scale_of(context: CheckContext) -> float:
     """The factor on every score: the one claimed, else 1 or 1/sqrt(D), which is a fact."""
-    if trial.claim.logit_scale is not None:
-        return float(trial.claim.logit_scale)
-    usual = {"1": 1.0, "1/sqrt(D)": float(trial.spec.head_dim**-0.5)}
-    if SCALE_FACT not in trial.facts:
-        row = trial.cut(Case(1, 1, 1, placed(trial.claim, 0, 1)))
-        x, p = trial.x(row), trial.positions(row)
-        same = Given(x, x, p, p)
-        score, _ = call_logits(trial, same)
-        ratio = float(score[0, 0, 0, 0]) / float(true_scores(trial, same, 1.0)[0, 0, 0, 0])
-        middle = trial.spec.head_dim**-0.25
-        trial.facts[SCALE_FACT] = "1" if not 0 < ratio < middle else "1/sqrt(D)"
-    return usual[trial.facts[SCALE_FACT]]
+    if context.claim.logit_scale is not None:
+        return float(context.claim.logit_scale)
+    usual = {"1": 1.0, "1/sqrt(D)": float(context.spec.head_dim**-0.5)}
+    if SCALE_FACT not in context.facts:
+        row = context.cut(Case(1, 1, 1, placed(context.claim, 0, 1)))
+        x, p = context.x(row), context.positions(row)
+        same = ExplicitFrequencies(x, x, p, p)
+        score, _ = call_logits(context, same)
+        ratio = float(score[0, 0, 0, 0]) / float(true_scores(context, same, 1.0)[0, 0, 0, 0])
+        middle = context.spec.head_dim**-0.25
+        context.facts[SCALE_FACT] = "1" if not 0 < ratio < middle else "1/sqrt(D)"
+    return usual[context.facts[SCALE_FACT]]
 
 
-def allowed(trial: Trial, what: Given, scale: float, kind: str) -> tuple[Array, Array]:
+def allowed(
+    context: CheckContext, what: ExplicitFrequencies, scale: float, kind: str
+) -> tuple[Array, Array]:
     """Return how far scores may be from the true ones, and what they are at most.
 
     Parameters
     ----------
-    trial
+    context
         Its spec, type of data and profile.
     what
         The call.
@@ -144,11 +155,11 @@ def allowed(trial: Trial, what: Given, scale: float, kind: str) -> tuple[Array, 
     score is rounded to its type before and after it. The true score is computed in
     float64, with errors of its own.
     """
-    spec, group = trial.spec, what.q.shape[2] // what.k.shape[2]
-    calculation = trial.profile.calculation(trial.dtype)
-    u_calc, u_data, u_out = (unit_roundoff(t) for t in (calculation, trial.dtype, kind))
+    spec, group = context.spec, what.q.shape[2] // what.k.shape[2]
+    calculation = context.profile.calculation(context.dtype)
+    u_calc, u_data, u_out = (unit_roundoff(t) for t in (calculation, context.dtype, kind))
     (r_q, e_q), (r_k, e_k) = (
-        _lengths(trial, x, p) for x, p in ((what.q, what.q_positions), (what.k, what.k_positions))
+        _lengths(context, x, p) for x, p in ((what.q, what.q_positions), (what.k, what.k_positions))
     )
     r_k, e_k = (np.repeat(part, group, axis=1) for part in (r_k, e_k))
     rest = np.setdiff1d(np.arange(spec.head_dim), pair_channels(spec))
@@ -176,19 +187,19 @@ def _gamma(n: int, u: float) -> float:
     return n * u / (1 - n * u)
 
 
-def _lengths(trial: Trial, x: Array, positions: Array) -> tuple[Array, Array]:
+def _lengths(context: CheckContext, x: Array, positions: Array) -> tuple[Array, Array]:
     """The length of each pair, and how far it may be off: (B, H, T, R/2)."""
-    r = pair_norm(x, trial.spec)
-    p = per_token(positions, trial.spec)
-    residual = bound(trial.profile, trial.spec, p, trial.dtype, r, norm=True)
+    r = pair_norm(x, context.spec)
+    p = per_token(positions, context.spec)
+    residual = bound(context.profile, context.spec, p, context.dtype, r, norm=True)
     with np.errstate(invalid="ignore"):
-        e = np.where(r == 0, 0.0, residual * r * unit_roundoff(trial.dtype))
+        e = np.where(r == 0, 0.0, residual * r * unit_roundoff(context.dtype))
     return r.transpose(0, 2, 1, 3), e.transpose(0, 2, 1, 3)
 
 
 def demand_scores(
-    trial: Trial,
-    what: Given,
+    context: CheckContext,
+    what: ExplicitFrequencies,
     pair: tuple[Array, Array],
     limits: tuple[Array, Array],
     message: str,
@@ -197,7 +208,7 @@ def demand_scores(
 
     Parameters
     ----------
-    trial
+    context
         Counts.
     what
         The call.
@@ -209,14 +220,14 @@ def demand_scores(
         What is wrong.
     """
     bad, decisive = wrong_scores(pair, limits)
-    trial.samples += decisive.size
-    trial.decisive += int(decisive.sum())
+    context.samples += decisive.size
+    context.decisive += int(decisive.sum())
     if not bad.any():
         return
     (got, want), (limit, _) = pair, limits
     b, h, i, j = (int(n) for n in np.argwhere(bad)[0])
     m, n = (
-        place_in_words(p, trial.spec, b, t)
+        place_in_words(p, context.spec, b, t)
         for p, t in ((what.q_positions, i), (what.k_positions, j))
     )
     raise CheckFailure(
@@ -238,39 +249,45 @@ def wrong_scores(
     return ~(error <= limit) & (decisive | nothing), decisive
 
 
-def compare_scores(trial: Trial, what: Given, factor: float, message: str) -> None:
+def compare_scores(
+    context: CheckContext, what: ExplicitFrequencies, factor: float, message: str
+) -> None:
     """Compare with the reference's scores, and say what may have been done instead."""
-    scores, kind = call_logits(trial, what)
-    limits = allowed(trial, what, factor, kind)
+    scores, kind = call_logits(context, what)
+    limits = allowed(context, what, factor, kind)
     try:
-        demand_scores(trial, what, (scores, true_scores(trial, what, factor)), limits, message)
+        demand_scores(context, what, (scores, true_scores(context, what, factor)), limits, message)
     except CheckFailure as failure:
-        raise explained(failure, trial, what, factor, (scores, kind)) from None
+        raise explained(failure, context, what, factor, (scores, kind)) from None
 
 
 def explained(
-    failure: CheckFailure, trial: Trial, what: Given, factor: float, got: tuple[Array, str]
+    failure: CheckFailure,
+    context: CheckContext,
+    what: ExplicitFrequencies,
+    factor: float,
+    got: tuple[Array, str],
 ) -> CheckFailure:
     """The same failure with what may have been done instead, where that is plain."""
     scores, kind = got
 
-    def fits(seen: Array, other: Given) -> bool:
-        limits = allowed(trial, other, factor, kind)
-        bad, decisive = wrong_scores((seen, true_scores(trial, other, factor)), limits)
+    def fits(seen: Array, other: ExplicitFrequencies) -> bool:
+        limits = allowed(context, other, factor, kind)
+        bad, decisive = wrong_scores((seen, true_scores(context, other, factor)), limits)
         return bool(decisive.any() and not bad.any())
 
-    new = new_object(trial)
+    new = new_object(context)
     with contextlib.suppress(CheckFailure, TargetRaised):
         if new is not None and fits(call_logits(new, what)[0], what):
             words = "a new object does it rightly, this one was used before"
             return CheckFailure(f"{failure}; {words}", fault="cache")
-    for words, fault, other in (*_suspects(what), *_left_out(what, trial)):
+    for words, fault, other in (*_suspects(what), *_left_out(what, context)):
         if fits(scores, other):
             return CheckFailure(f"{failure}; {words}", fault=fault)
     if what.q.shape[1] == what.k.shape[1] and fits(scores.swapaxes(2, 3), what):
         words = "queries and keys are exchanged in the scores"
         return CheckFailure(f"{failure}; {words}", fault="broadcast")
-    want, (limit, size) = true_scores(trial, what, factor), allowed(trial, what, factor, kind)
+    want, (limit, size) = true_scores(context, what, factor), allowed(context, what, factor, kind)
     if (np.abs(scores - want) <= size / 256).all():
         words = "all scores are nearly right: something is rounded on the way"
         return CheckFailure(f"{failure}; {words}", fault="dtype")
@@ -288,13 +305,13 @@ def explained(
     bad, _ = wrong_scores((scores, want), (limit, size))
     with contextlib.suppress(CheckFailure, TargetRaised):
         one = _alone(what, tuple(np.argwhere(bad)[0].tolist())) if bad.any() else None
-        if one is not None and fits(call_logits(new or trial, one)[0], one):
+        if one is not None and fits(call_logits(new or context, one)[0], one):
             words = "its query and its key alone have the right score"
             return CheckFailure(f"{failure}; {words}", fault="kernel-shape")
     return failure
 
 
-def _alone(what: Given, place: tuple[int, ...]) -> Given | None:
+def _alone(what: ExplicitFrequencies, place: tuple[int, ...]) -> ExplicitFrequencies | None:
     """One row, head, query and key of a call; None if it has no more."""
     b, h, i, j = place
     g = h * what.k.shape[2] // what.q.shape[2]
@@ -305,17 +322,17 @@ def _alone(what: Given, place: tuple[int, ...]) -> Given | None:
         (p if p.ndim == 1 else p[[b]])[..., [t]]
         for p, t in ((what.q_positions, i), (what.k_positions, j))
     )
-    return Given(q, k, *positions)
+    return ExplicitFrequencies(q, k, *positions)
 
 
-def new_object(trial: Trial) -> Trial | None:
-    """A trial of the same target made anew, where it can be."""
-    if not trial.implementation.is_factory:
+def new_object(context: CheckContext) -> CheckContext | None:
+    """A context of the same target made anew, where it can be."""
+    if not context.implementation.is_factory:
         return None
-    return trial.anew()
+    return context.anew()
 
 
-def _suspects(what: Given) -> Iterator[tuple[str, Fault, Given]]:
+def _suspects(what: ExplicitFrequencies) -> Iterator[tuple[str, Fault, ExplicitFrequencies]]:
     """What may have been done instead, and whose fault that is."""
     p_q, p_k = what.q_positions, what.k_positions
     queries, keys = (np.arange(p.shape[-1]) + 0 * p for p in (p_q, p_k))
@@ -367,10 +384,12 @@ def _suspects(what: Given) -> Iterator[tuple[str, Fault, Given]]:
                 )
 
 
-def _left_out(what: Given, trial: Trial) -> Iterator[tuple[str, Fault, Given]]:
+def _left_out(
+    what: ExplicitFrequencies, context: CheckContext
+) -> Iterator[tuple[str, Fault, ExplicitFrequencies]]:
     """Channels that do not enter the scores."""
-    rotating = pair_channels(trial.spec).ravel()
-    rest = np.setdiff1d(np.arange(trial.spec.head_dim), rotating)
+    rotating = pair_channels(context.spec).ravel()
+    rest = np.setdiff1d(np.arange(context.spec.head_dim), rotating)
     for words, channels in (
         ("channels that pass through are left out", rest),
         ("channels that rotate are left out", rotating),

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rope_conformance.clauses._caches import offers
-from rope_conformance.sessions import Session
-from rope_conformance.trial import Trial
+from rope_conformance.inputs.sessions import Session
+from rope_conformance.judging.context import CheckContext
 
 __all__ = [
     "Script",
@@ -26,19 +26,21 @@ __all__ = [
 Script = tuple[int, int, tuple[tuple[Any, ...], ...]]
 
 
-def fixed(*scripts: Script, others: int = 0, used: int = 0) -> Callable[[Trial], list[Session]]:
+def fixed(
+    *scripts: Script, others: int = 0, used: int = 0
+) -> Callable[[CheckContext], list[Session]]:
     """Sessions cut down to the claimed axes; the first few also on objects of other specs.
 
     `others`: how many are also tried with an amplitude and with half the channels; `used`:
     how many are also tried on the object that all other checks have used.
     """
 
-    def sessions_of(trial: Trial) -> list[Session]:
-        axes, found = trial.claim.axes, list[Session]()
+    def sessions_of(context: CheckContext) -> list[Session]:
+        axes, found = context.claim.axes, list[Session]()
         limits = (64 if "b" in axes else 1, 64 if "h" in axes else 1)
         for n, (batch, heads, operations) in enumerate(scripts):
             found.append(Session(batch, heads, operations, seed=n))
-            if trial.implementation.is_factory:
+            if context.implementation.is_factory:
                 found += [Session(batch, heads, operations, n, "used")] if n < used else []
                 if n < others:
                     found.append(Session(batch, heads, operations, n, "amplified"))
@@ -106,11 +108,11 @@ looked_into = fixed(
 _TABLES: tuple[int, ...] = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 32768)
 
 
-def past_tables(trial: Trial) -> list[Session]:
+def past_tables(context: CheckContext) -> list[Session]:
     """Up to the end of a table and over it: by steps, by a chunk, in one call, in a second one."""
     scripts: list[Script] = [(1, 1, (("prefill", 1), ("step", 1100)))]
     tables = _TABLES
-    if trial.namespace.fixed_shapes:  # each new shape is a compilation
+    if context.namespace.fixed_shapes:  # each new shape is a compilation
         tables = (512, 4096)
     scripts += [(1, 1, (("prefill", size - 1), ("step", 3))) for size in tables]
     for size in set(tables) & {512, 4096}:
@@ -119,15 +121,15 @@ def past_tables(trial: Trial) -> list[Session]:
             (1, 1, (("prefill", size - 2), ("prefill", 5), ("step", 1))),
             (2, 1, (*short[1:], ("start",), ("prefill", size + 1), ("step", 2), *short)),
         ]
-    if "shift" in offers(trial):
+    if "shift" in offers(context):
         far = (100_000, 500_000)
         scripts += [(1, 2, (("prefill", 6), ("shift", delta), ("step", 6))) for delta in far]
-    return fixed(*scripts)(trial)
+    return fixed(*scripts)(context)
 
 
-def evictions(trial: Trial) -> list[Session]:
+def evictions(context: CheckContext) -> list[Session]:
     """Gaps at either end and between, one after another; seen in the keys and in the next step."""
-    look: tuple[tuple[Any, ...], ...] = (("keys",),) if "keys" in offers(trial) else ()
+    look: tuple[tuple[Any, ...], ...] = (("keys",),) if "keys" in offers(context) else ()
     step = (("step", 1), *look)
     slide = (("evict", 1, 2), ("step", 1))
     return fixed(
@@ -144,12 +146,12 @@ def evictions(trial: Trial) -> list[Session]:
         (2, 2, (("prefill", 8), ("evict", 1, 4), *step, ("start",), ("prefill", 8), *step,
                 ("evict", 2, 3), *step)),
         others=1,
-    )(trial)  # fmt: skip
+    )(context)  # fmt: skip
 
 
-def shifts(trial: Trial) -> list[Session]:
+def shifts(context: CheckContext) -> list[Session]:
     """There and back, by nothing, several times, far; after an eviction."""
-    offered = offers(trial)
+    offered = offers(context)
     look: tuple[tuple[Any, ...], ...] = (("keys",),) if "keys" in offered else ()
     step = (*look, ("step", 1), *look)
     scripts: list[Script] = [
@@ -166,12 +168,12 @@ def shifts(trial: Trial) -> list[Session]:
         scripts.append((2, 2, (("prefill", 4, (2, 4)), ("shift", 5), ("step", 2))))
     if "evict" in offered:
         scripts.append((1, 2, (("prefill", 8), ("evict", 2, 4), ("shift", 6), *step)))
-    return fixed(*scripts, others=2)(trial)
+    return fixed(*scripts, others=2)(context)
 
 
-def interleaved_sessions(trial: Trial) -> list[Session]:
+def interleaved_sessions(context: CheckContext) -> list[Session]:
     """Two requests in turns; in one of them the cache changes under the other's eyes."""
-    offered = offers(trial)
+    offered = offers(context)
     look: tuple[tuple[Any, ...], ...] = (("keys",),) if "keys" in offered else ()
     other, back = ("use", 1), ("use", 0)
     scripts: list[Script] = [
@@ -188,4 +190,4 @@ def interleaved_sessions(trial: Trial) -> list[Session]:
             (1, 2, (("prefill", 6), other, ("prefill", 6), change, back, *look, ("step", 2), *look,
                     other, *look, ("step", 2)))
         )  # fmt: skip
-    return fixed(*scripts, used=1)(trial)
+    return fixed(*scripts, used=1)(context)

@@ -9,76 +9,76 @@ import pickle
 from rope_conformance.clauses._frameworks import COMPILERS, has_state_dict
 from rope_conformance.clauses._frameworks import cast as cast_to
 from rope_conformance.clauses._objects import attempt, fresh, own_copy
-from rope_conformance.trial import Trial
+from rope_conformance.judging.context import CheckContext
 
 _HALVES = ("bfloat16", "float16")
 
 
-def claimed(word: str, trial: Trial) -> str | None:
+def claimed(word: str, context: CheckContext) -> str | None:
     """Whether a word is among what it claims to live through."""
-    if word in trial.claim.survives:
+    if word in context.claim.survives:
         return None
     return f"{word!r} is not among what it claims to live through (survives)"
 
 
-def an_object(word: str, trial: Trial) -> str | None:
+def an_object(word: str, context: CheckContext) -> str | None:
     """Whether it is an object that claims a word."""
-    made = trial.implementation.made
+    made = context.implementation.made
     if inspect.isroutine(made) or inspect.isclass(made) or inspect.ismodule(made):
         return "a plain function is no object with a state"
-    return claimed(word, trial)
+    return claimed(word, context)
 
 
-def can_be_copied(trial: Trial) -> str | None:
+def can_be_copied(context: CheckContext) -> str | None:
     """Opens the clause of deep copies."""
-    return an_object("copy", trial) or attempt(
-        "it cannot be deep-copied", lambda: copy.deepcopy(fresh(trial))
+    return an_object("copy", context) or attempt(
+        "it cannot be deep-copied", lambda: copy.deepcopy(fresh(context))
     )
 
 
-def unpicklable(trial: Trial) -> str | None:
+def unpicklable(context: CheckContext) -> str | None:
     """Why it cannot be pickled."""
-    return attempt("it cannot be pickled", lambda: pickle.dumps(fresh(trial)))
+    return attempt("it cannot be pickled", lambda: pickle.dumps(fresh(context)))
 
 
-def ways_to_save(trial: Trial) -> list[str]:
+def ways_to_save(context: CheckContext) -> list[str]:
     """How it can be saved: pickled, as a state dict, or both."""
-    ways = [] if unpicklable(trial) else ["pickle"]
-    if trial.implementation.is_factory and has_state_dict(trial.implementation.made):
+    ways = [] if unpicklable(context) else ["pickle"]
+    if context.implementation.is_factory and has_state_dict(context.implementation.made):
         ways.append("state dict")
     return ways
 
 
-def can_be_saved(trial: Trial) -> str | None:
+def can_be_saved(context: CheckContext) -> str | None:
     """Opens the clause of saving and loading."""
-    if closed := an_object("save", trial):
+    if closed := an_object("save", context):
         return closed
-    return None if ways_to_save(trial) else unpicklable(trial)
+    return None if ways_to_save(context) else unpicklable(context)
 
 
-def can_be_cast(trial: Trial) -> str | None:
+def can_be_cast(context: CheckContext) -> str | None:
     """Opens the clause of casts."""
-    if closed := an_object("cast", trial):
+    if closed := an_object("cast", context):
         return closed
-    if not callable(getattr(trial.implementation.made, "to", None)):
+    if not callable(getattr(context.implementation.made, "to", None)):
         return "it has no method 'to'"
-    if trial.dtype not in _HALVES:
+    if context.dtype not in _HALVES:
         return "a cast is judged in the half-precision types that are claimed"
     return attempt(
-        f"it cannot be cast to {trial.dtype}",
-        lambda: cast_to(trial, own_copy(trial), trial.dtype),
+        f"it cannot be cast to {context.dtype}",
+        lambda: cast_to(context, own_copy(context), context.dtype),
     )
 
 
-def in_torch(trial: Trial) -> str | None:
+def in_torch(context: CheckContext) -> str | None:
     """Opens clauses about what only torch has."""
-    if trial.claim.namespace != "torch":
+    if context.claim.namespace != "torch":
         return "only torch has a default type, autocast and a meta device"
-    return None if trial.implementation.is_factory else "only a factory can make another"
+    return None if context.implementation.is_factory else "only a factory can make another"
 
 
-def can_be_compiled(trial: Trial) -> str | None:
+def can_be_compiled(context: CheckContext) -> str | None:
     """Opens the clause of compilers."""
-    if trial.claim.namespace not in COMPILERS:
+    if context.claim.namespace not in COMPILERS:
         return f"only {' and '.join(COMPILERS)} have a compiler"
-    return claimed("compile", trial)
+    return claimed("compile", context)

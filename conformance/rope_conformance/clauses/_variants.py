@@ -1,6 +1,6 @@
 """The same target made for a spec with something more in it: an amplitude, channels that stay.
 
-What comes back is a trial of it, or a string that says why there is none. One that does
+What comes back is a context of it, or a string that says why there is none. One that does
 not rotate as the other spec does is none: that is the affair of other clauses.
 """
 
@@ -8,58 +8,60 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rope_conformance.accuracy import judge
-from rope_conformance.clauses._common import numeric_fixed
-from rope_conformance.exchange import NamespaceError
-from rope_conformance.implementation import TargetError, Unsupported
-from rope_conformance.rules import base_below, for_width
-from rope_conformance.trial import CheckFailure, TargetRaised, Trial
-from rope_ref import Given, RopeSpec
+from rope_conformance.accuracy.bound import judge
+from rope_conformance.inputs.rule_variants import base_below, for_width
+from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.probes import numeric_fixed
+from rope_conformance.target.frameworks import NamespaceError
+from rope_conformance.target.implementation import TargetError, Unsupported
+from rope_ref import ExplicitFrequencies, RopeSpec
 
 OTHER_AMPLITUDE = 1.25  # exact in every type, and so is its square
 
 
-def amplified(trial: Trial) -> Trial | str:
+def amplified(context: CheckContext) -> CheckContext | str:
     """With an amplitude that is not 1."""
-    spec = trial.spec
+    spec = context.spec
     if spec.frequencies.amplitude == 1:
-        spec = replace(spec, frequencies=Given(spec.theta(), amplitude=OTHER_AMPLITUDE))
-    return _made(trial, spec, f"with the amplitude {OTHER_AMPLITUDE}")
+        spec = replace(
+            spec, frequencies=ExplicitFrequencies(spec.theta(), amplitude=OTHER_AMPLITUDE)
+        )
+    return _made(context, spec, f"with the amplitude {OTHER_AMPLITUDE}")
 
 
-def unamplified(trial: Trial) -> Trial | str:
+def unamplified(context: CheckContext) -> CheckContext | str:
     """With the amplitude 1."""
-    spec = trial.spec
+    spec = context.spec
     if spec.frequencies.amplitude != 1:
-        spec = replace(spec, frequencies=Given(spec.theta()))
-    return _made(trial, spec, "without an amplitude")
+        spec = replace(spec, frequencies=ExplicitFrequencies(spec.theta()))
+    return _made(context, spec, "without an amplitude")
 
 
-def half_rotated(trial: Trial) -> Trial | str:
+def half_rotated(context: CheckContext) -> CheckContext | str:
     """With channels that do not rotate."""
-    spec = trial.spec
+    spec = context.spec
     if spec.rotary_dim == spec.head_dim:
         fixed = base_below(spec.frequencies) is None or spec.pair_axes is not None
         if spec.head_dim < 4 or fixed:
             return "every channel rotates"
         width = spec.head_dim // 4 * 2
         spec = replace(spec, rotary_dim=width, frequencies=for_width(spec.frequencies, width))
-    return _made(trial, spec, "with channels that do not rotate")
+    return _made(context, spec, "with channels that do not rotate")
 
 
-def reason(made: Trial | str) -> str | None:
+def reason(made: CheckContext | str) -> str | None:
     """Why there is none."""
     return made if isinstance(made, str) else None
 
 
-def _made(trial: Trial, spec: RopeSpec, words: str) -> Trial | str:
-    if spec == trial.spec:
-        made = trial.beside(trial.implementation)
-    elif not trial.implementation.is_factory:
+def _made(context: CheckContext, spec: RopeSpec, words: str) -> CheckContext | str:
+    if spec == context.spec:
+        made = context.beside(context.implementation)
+    elif not context.implementation.is_factory:
         return "a plain callable is judged for one spec; a factory is made for several"
     else:
         try:
-            made = trial.anew(spec)
+            made = context.anew(spec)
         except (Unsupported, TargetError) as error:
             return f"{words}: {error}"
     case = next(c for c in numeric_fixed(made) if c.values == "normal")

@@ -22,64 +22,15 @@ from rope_conformance.clauses._layer import (
 )
 from rope_conformance.clauses._layer_hints import demand_layer
 from rope_conformance.clauses.passthrough import same_numbers
-from rope_conformance.inputs import Case, cases
-from rope_conformance.registry import Clause
-from rope_conformance.trial import CheckFailure, Trial
+from rope_conformance.inputs.cases import Case, cases
+from rope_conformance.judging.clause import clause
+from rope_conformance.judging.context import CheckContext, CheckFailure
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 Array = npt.NDArray[Any]
 
-KEPT = Clause(
-    id="attention.kept",
-    sentence="The arrays q, k and v come back with the type, dtype and shape that they had.",
-    formula=r"\mathrm{dtype}(q') = \mathrm{dtype}(q),\quad \mathrm{dtype}(k') = \mathrm{dtype}(k)",
-    reference="rope_ref.rotation:apply_rope",
-    fault="dtype",
-    surface="attention",
-)
-
-CROSSED = Clause(
-    id="attention.crossed",
-    sentence="What q becomes depends on q alone, what k becomes on k alone, and v on v alone.",
-    formula=r"q' = f(q),\quad k' = f(k),\quad v' = v",
-    reference="rope_ref.rotation:apply_rope",
-    fault="aliasing",
-    surface="attention",
-)
-
-HEADS = Clause(
-    id="attention.heads",
-    sentence=(
-        "k may have fewer heads than q; every head of both is rotated by the phases of its token."
-    ),
-    formula=r"q'_{b,t,h} = f(q_{b,t,h},\, p_{b,t}),\quad k'_{b,t,g} = f(k_{b,t,g},\, p_{b,t})",
-    reference="rope_ref.rotation:apply_rope",
-    fault="kernel-shape",
-    surface="attention",
-)
-
-MEMORY = Clause(
-    id="attention.memory",
-    sentence=(
-        "q, k and v may lie in one buffer. Nothing is written into them or beside them; where "
-        "working in place is claimed, q and k are overwritten with the results and nothing else is."
-    ),
-    formula=r"\text{memory after} = \text{memory before}",
-    reference="rope_ref.rotation:apply_rope",
-    fault="aliasing",
-    surface="attention",
-)
-
-CALLS = Clause(
-    id="attention.calls",
-    sentence="A call does not depend on earlier ones, whatever heads and tokens these had.",
-    formula=r"\mathrm{qkv}(q, k, v, p) \text{ does not depend on earlier calls}",
-    reference="rope_ref.rotation:apply_rope",
-    fault="cache",
-    surface="attention",
-)
 
 # (batch, tokens, heads of q, heads of k, first position): lengths that coincide hide a
 # mistaken axis, and with as many heads of k as of q nothing can be mistaken.
@@ -89,10 +40,10 @@ _LAYERS = (
 )  # fmt: skip
 
 
-def _layers(trial: Trial) -> list[Case]:
+def _layers(context: CheckContext) -> list[Case]:
     """Inputs with grouped heads; some tokens far apart, and rows of their own, if claimed."""
-    claim = trial.claim
-    shapes = _LAYERS[:4] if trial.namespace.fixed_shapes else _LAYERS
+    claim = context.claim
+    shapes = _LAYERS[:4] if context.namespace.fixed_shapes else _LAYERS
     result = [
         Case(b, t, h, placed(claim, start, t), parameter=g, seed=n)
         for n, (b, t, h, g, start) in enumerate(shapes)
@@ -104,93 +55,99 @@ def _layers(trial: Trial) -> list[Case]:
     if "bt" in claim.position_forms:
         rows = tuple(tuple(placed(claim, start, 5)) for start in (40, 3))
         result.append(Case(2, 5, 4, rows, parameter=2))
-    return list(dict.fromkeys(_whole(trial.cut(case)) for case in result))
+    return list(dict.fromkeys(_whole(context.cut(case)) for case in result))
 
 
 def _whole(case: Case) -> Case:
     return replace(case, parameter=key_heads(case))
 
 
-def _generated(trial: Trial) -> SearchStrategy[Case]:
+def _generated(context: CheckContext) -> SearchStrategy[Case]:
     from hypothesis import strategies as st
 
-    drawn = [cases(trial.claim)]
-    if "bt" in trial.claim.position_forms and "b" in trial.claim.axes:
-        drawn.append(cases(trial.claim, rows=True))
+    drawn = [cases(context.claim)]
+    if "bt" in context.claim.position_forms and "b" in context.claim.axes:
+        drawn.append(cases(context.claim, rows=True))
 
     def grouped(case: Case, shared: int) -> Case:
-        return trial.cut(replace(case, heads=case.heads * shared, parameter=case.heads))
+        return context.cut(replace(case, heads=case.heads * shared, parameter=case.heads))
 
     return st.builds(grouped, st.one_of(drawn), st.sampled_from((1, 2, 4))).map(_whole)
 
 
-@HEADS.check(
-    fixed=lambda trial: list(dict.fromkeys([*_layers(trial), *large_layers(trial)])),
+@clause(
+    id="attention.heads",
+    sentence=(
+        "k may have fewer heads than q; every head of both is rotated by the phases of its token."
+    ),
+    formula=r"q'_{b,t,h} = f(q_{b,t,h},\, p_{b,t}),\quad k'_{b,t,g} = f(k_{b,t,g},\, p_{b,t})",
+    reference="rope_ref.rotation:apply_rope",
+    fault="kernel-shape",
+    surface="attention",
+    fixed=lambda context: list(dict.fromkeys([*_layers(context), *large_layers(context)])),
     generated=_generated,
-    kills=[
-        "crossed_registers",
-        "query_stride_for_keys",
-        "first_key_head_for_all",
-        "rotates_as_many_query_as_key_heads",
-        "one_head_count",
-        "head_count_of_first_call",
-        "takes_key_heads_for_tokens",
-        "row_zero_positions_for_keys",
-        "keys_swapped_with_queries",
-        "keys_turn_the_other_way",
-        "keys_not_rotated",
-        "overwrites_before_reading",
-        "one_scratch_for_both",
-        "keys_beyond_a_block",
-    ],
     minimum=50,
     numeric=True,
 )
-def heads(trial: Trial, case: Case) -> None:
+def heads(context: CheckContext, case: Case) -> None:
     """Compare q and k, head by head, with the reference."""
-    arrays = layer_data(trial, case)
-    demand_layer(trial, case, arrays, call_layer(trial, arrays, trial.positions(case)))
+    arrays = layer_data(context, case)
+    demand_layer(context, case, arrays, call_layer(context, arrays, context.positions(case)))
 
 
 def _judge_layer(
-    trial: Trial, case: Case, arrays: tuple[Array, Array, Array], natives: Any = None
+    context: CheckContext, case: Case, arrays: tuple[Array, Array, Array], natives: Any = None
 ) -> None:
     """The same beside something else: what fails alone too is of the class of `heads`."""
-    positions = trial.positions(case)
+    positions = context.positions(case)
     try:
-        demand_layer(trial, case, arrays, call_layer(trial, arrays, positions, natives))
+        demand_layer(context, case, arrays, call_layer(context, arrays, positions, natives))
     except CheckFailure as failure:
-        if failure.fault is None and _wrong_alone(trial, case, arrays):
-            failure.fault = HEADS.fault
+        if failure.fault is None and _wrong_alone(context, case, arrays):
+            failure.fault = heads.clause.fault
         raise
 
 
-def _wrong_alone(trial: Trial, case: Case, arrays: tuple[Array, Array, Array]) -> bool:
+def _wrong_alone(context: CheckContext, case: Case, arrays: tuple[Array, Array, Array]) -> bool:
     """Whether a new object, where one can be made, fails with nothing beside the arrays."""
-    new = trial.anew() if trial.implementation.is_factory else trial
+    new = context.anew() if context.implementation.is_factory else context
     try:
-        demand_layer(new, case, arrays, call_layer(new, arrays, trial.positions(case)))
+        demand_layer(new, case, arrays, call_layer(new, arrays, context.positions(case)))
     except CheckFailure:
         return True
     return False
 
 
-@KEPT.check(
+@clause(
+    id="attention.kept",
+    sentence="The arrays q, k and v come back with the type, dtype and shape that they had.",
+    formula=r"\mathrm{dtype}(q') = \mathrm{dtype}(q),\quad \mathrm{dtype}(k') = \mathrm{dtype}(k)",
+    reference="rope_ref.rotation:apply_rope",
+    fault="dtype",
+    surface="attention",
     fixed=_layers,
-    kills=["keys_come_out_wider", "keys_repeated_to_query_heads"],
     minimum=2,
 )
-def kept(trial: Trial, case: Case) -> None:
+def kept(context: CheckContext, case: Case) -> None:
     """`call_layer` looks at type, shape and dtype of each result, here and everywhere."""
-    call_layer(trial, layer_data(trial, case), trial.positions(case))
+    call_layer(context, layer_data(context, case), context.positions(case))
 
 
-@CROSSED.check(fixed=_layers, kills=["crossed_registers", "one_scratch_for_both"], minimum=2)
-def crossed(trial: Trial, case: Case) -> None:
+@clause(
+    id="attention.crossed",
+    sentence="What q becomes depends on q alone, what k becomes on k alone, and v on v alone.",
+    formula=r"q' = f(q),\quad k' = f(k),\quad v' = v",
+    reference="rope_ref.rotation:apply_rope",
+    fault="aliasing",
+    surface="attention",
+    fixed=_layers,
+    minimum=2,
+)
+def crossed(context: CheckContext, case: Case) -> None:
     """Replace one of the three, by other numbers, zeros and NaN: the other two keep every bit."""
-    arrays, positions = layer_data(trial, case), trial.positions(case)
-    others = layer_data(trial, replace(case, seed=case.seed + 77))
-    before = call_layer(trial, arrays, positions)
+    arrays, positions = layer_data(context, case), context.positions(case)
+    others = layer_data(context, replace(case, seed=case.seed + 77))
+    before = call_layer(context, arrays, positions)
     for n, name in enumerate("qkv"):
         strange = {
             "other numbers": others[n],
@@ -199,7 +156,7 @@ def crossed(trial: Trial, case: Case) -> None:
         }
         for what, replaced in strange.items():
             given = [*arrays[:n], replaced, *arrays[n + 1 :]]
-            after = call_layer(trial, given, positions)
+            after = call_layer(context, given, positions)
             for m, other in enumerate("qkv"):
                 if m != n and not same_numbers(before[m], after[m]).all():
                     raise CheckFailure(
@@ -210,49 +167,51 @@ def crossed(trial: Trial, case: Case) -> None:
                 raise CheckFailure(f"{name} = 0 did not come out as 0: something else is in it")
 
 
-def _in_memory(trial: Trial) -> list[Case]:
-    packed = (False, True) if trial.claim.strided and trial.namespace.views else (False,)
-    return [replace(case, strided=strided) for strided in packed for case in _layers(trial)]
+def _in_memory(context: CheckContext) -> list[Case]:
+    packed = (False, True) if context.claim.strided and context.namespace.views else (False,)
+    return [replace(case, strided=strided) for strided in packed for case in _layers(context)]
 
 
-@MEMORY.check(
+@clause(
+    id="attention.memory",
+    sentence=(
+        "q, k and v may lie in one buffer. Nothing is written into them or beside them; where "
+        "working in place is claimed, q and k are overwritten with the results and nothing else is."
+    ),
+    formula=r"\text{memory after} = \text{memory before}",
+    reference="rope_ref.rotation:apply_rope",
+    fault="aliasing",
+    surface="attention",
     fixed=_in_memory,
-    kills=[
-        "writes_past_the_key_heads",
-        "overwrites_packed_queries",
-        "in_place_on_a_copy_of_keys",
-        "in_place_clears_values",
-        "layer_moves_positions",
-    ],
     minimum=2,
 )
-def memory(trial: Trial, case: Case) -> None:
+def memory(context: CheckContext, case: Case) -> None:
     """Put guards around the data: one buffer with all three where views are taken, else three."""
-    arrays = layer_data(trial, case)
-    buffers, views, places = (_packed if case.strided else _guarded)(trial, arrays)
-    before = [trial.namespace.host(buffer) for buffer in buffers]
-    _judge_layer(trial, case, arrays, views)
-    assert trial.last_call is not None
-    given = trial.last_call[len(views) :]
-    demand_positions(trial, trial.positions(case), arrays[0].shape, given, MEMORY.fault)
-    in_place = trial.claim.in_place
+    arrays = layer_data(context, case)
+    buffers, views, places = (_packed if case.strided else _guarded)(context, arrays)
+    before = [context.namespace.host(buffer) for buffer in buffers]
+    _judge_layer(context, case, arrays, views)
+    assert context.last_call is not None
+    given = context.last_call[len(views) :]
+    demand_positions(context, context.positions(case), arrays[0].shape, given, memory.clause.fault)
+    in_place = context.claim.in_place
     for n, (buffer, was) in enumerate(zip(buffers, before, strict=True)):
-        now = trial.namespace.host(buffer)
+        now = context.namespace.host(buffer)
         inside = {name: place for name, (home, place) in places.items() if home == n}
         for name in "qk" if in_place else "":  # what belongs there is judged below
             if name in inside:
                 was[inside[name]] = now[inside[name]]
-        _demand_untouched(trial, now, was, inside)
+        _demand_untouched(context, now, was, inside)
     if in_place:
         own = [
-            trial.from_claimed_axes(trial.namespace.host(view), x.shape)
+            context.from_claimed_axes(context.namespace.host(view), x.shape)
             for view, x in zip(views, arrays, strict=True)
         ]
-        demand_layer(trial, case, arrays, own, " in its own memory (in_place is claimed)")
+        demand_layer(context, case, arrays, own, " in its own memory (in_place is claimed)")
     elif case.heads == key_heads(case):
         # One array as all three, as in a layer without projections.
-        same = trial.native(arrays[0])
-        _judge_layer(trial, case, (arrays[0],) * 3, (same,) * 3)
+        same = context.native(arrays[0])
+        _judge_layer(context, case, (arrays[0],) * 3, (same,) * 3)
 
 
 # Where an array lies: in which buffer, and where in it.
@@ -263,7 +222,7 @@ _GUARD = 7.0
 
 
 def _demand_untouched(
-    trial: Trial, now: Array, was: Array, inside: dict[str, tuple[slice, ...]]
+    context: CheckContext, now: Array, was: Array, inside: dict[str, tuple[slice, ...]]
 ) -> None:
     bad = ~same_numbers(now, was)
     if not bad.any():
@@ -272,7 +231,7 @@ def _demand_untouched(
         if bad[place].any():
             raise CheckFailure(
                 f"{name} was overwritten in the caller's memory"
-                + ("" if trial.claim.in_place else "; copy it first, or claim in_place")
+                + ("" if context.claim.in_place else "; copy it first, or claim in_place")
             )
     raise CheckFailure(
         f"{int(bad.sum())} numbers beside q, k and v were overwritten: more heads, rows or "
@@ -281,26 +240,28 @@ def _demand_untouched(
     )
 
 
-def _guarded(trial: Trial, arrays: Sequence[Array]) -> Laid:
+def _guarded(context: CheckContext, arrays: Sequence[Array]) -> Laid:
     """Each array in a buffer of its own, between two rows of guards, contiguous."""
     buffers: list[Any] = []
     places: dict[str, Place] = {}
     for name, x in zip("qkv", arrays, strict=True):
-        host = trial.to_claimed_axes(x)
+        host = context.to_claimed_axes(x)
         room = np.full((host.shape[0] + 2, *host.shape[1:]), _GUARD, dtype=host.dtype)
         place = (slice(1, -1), *(slice(None) for _ in host.shape[1:]))
         room[place] = host
         places[name] = (len(buffers), place)
-        buffers.append(trial.namespace.array(room, trial.device))
+        buffers.append(context.namespace.array(room, context.device))
     return buffers, [buffers[n][place] for n, place in places.values()], places
 
 
-def _packed(trial: Trial, arrays: Sequence[Array]) -> Laid:
+def _packed(context: CheckContext, arrays: Sequence[Array]) -> Laid:
     """All three in one buffer, one after the other along the heads, guards at both ends."""
-    hosts = [trial.to_claimed_axes(x) for x in arrays]
-    along = trial.claim.axes.index("h" if "h" in trial.claim.axes else "d")
+    hosts = [context.to_claimed_axes(x) for x in arrays]
+    along = context.claim.axes.index("h" if "h" in context.claim.axes else "d")
     guard = np.full_like(hosts[2], _GUARD)
-    buffer = trial.namespace.array(np.concatenate([guard, *hosts, guard], axis=along), trial.device)
+    buffer = context.namespace.array(
+        np.concatenate([guard, *hosts, guard], axis=along), context.device
+    )
     places: dict[str, Place] = {}
     start = guard.shape[along]
     for name, host in zip("qkv", hosts, strict=True):
@@ -311,21 +272,29 @@ def _packed(trial: Trial, arrays: Sequence[Array]) -> Laid:
     return [buffer], [buffer[place] for _, place in places.values()], places
 
 
-@CALLS.check(
+@clause(
+    id="attention.calls",
+    sentence="A call does not depend on earlier ones, whatever heads and tokens these had.",
+    formula=r"\mathrm{qkv}(q, k, v, p) \text{ does not depend on earlier calls}",
+    reference="rope_ref.rotation:apply_rope",
+    fault="cache",
+    surface="attention",
     fixed=_layers,
-    kills=["keys_count_on", "results_share_memory"],
     minimum=2,
 )
-def calls(trial: Trial, case: Case) -> None:
+def calls(context: CheckContext, case: Case) -> None:
     """Call; call with other heads and tokens; call with other data; call as at first."""
-    arrays, positions = layer_data(trial, case), trial.positions(case)
-    natives = [trial.native(x) for x in arrays]
-    results = sent(trial, natives, positions, arrays[0].shape)
-    first = received(trial, results, natives, arrays)
-    for other in _layers(trial)[:4]:
-        _judge_layer(trial, other, layer_data(trial, other))
-    call_layer(trial, [-x for x in arrays], positions)
-    still, again = received(trial, results, natives, arrays), call_layer(trial, arrays, positions)
+    arrays, positions = layer_data(context, case), context.positions(case)
+    natives = [context.native(x) for x in arrays]
+    results = sent(context, natives, positions, arrays[0].shape)
+    first = received(context, results, natives, arrays)
+    for other in _layers(context)[:4]:
+        _judge_layer(context, other, layer_data(context, other))
+    call_layer(context, [-x for x in arrays], positions)
+    still, again = (
+        received(context, results, natives, arrays),
+        call_layer(context, arrays, positions),
+    )
     for name, was, kept_, now in zip("qkv", first, still, again, strict=True):
         if not same_numbers(was, kept_).all():
             raise CheckFailure(

@@ -13,100 +13,53 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from rope_conformance.accuracy import judge
-from rope_conformance.configs import (
+from rope_conformance.accuracy.bound import judge
+from rope_conformance.inputs.cases import Case
+from rope_conformance.inputs.configs import (
     ModelConfig,
     key_configs,
     name_configs,
     plain_configs,
     wrong_configs,
 )
-from rope_conformance.implementation import Implementation, TargetError
-from rope_conformance.inputs import Case
-from rope_conformance.registry import Clause
-from rope_conformance.rules import has_length
-from rope_conformance.trial import CheckFailure, TargetRaised, Trial
-from rope_ref import RopeSpec
+from rope_conformance.inputs.rule_variants import has_length
+from rope_conformance.judging.clause import clause
+from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.target.implementation import Implementation, TargetError
+from rope_ref import RopeSpec, spec_from_hf_config
 from rope_ref.errors import ConfigError
 
 
-def _no_layout_of_its_own(trial: Trial) -> str | None:
-    spec = trial.spec
+def _no_layout_of_its_own(context: CheckContext) -> str | None:
+    spec = context.spec
     if spec.output_layout != spec.layout or spec.direction != 1 or spec.pair_axes is not None:
         return "the configs at hand are of models with one layout, one axis and direction 1"
     return None
 
 
-PLAIN = Clause(
+@clause(
     id="config.plain",
     sentence=(
         "A config without scaling gives its base and the width of its heads; what it leaves out "
         "has the model's default. To read a config changes nothing that was there before."
     ),
     formula=r"\theta_i = b^{-2i/R}",
-    reference="rope_ref.model_config:read_hf_config",
+    reference="rope_ref.models.hf_config:read_hf_config",
     fault="config",
     surface="config",
     opened_by=_no_layout_of_its_own,
-)
-
-KEYS = Clause(
-    id="config.keys",
-    sentence=(
-        "Every key about RoPE is heeded, or the config is refused; none is dropped in silence."
-    ),
-    formula=r"\frac{\partial \theta_i}{\partial \text{key}} \ne 0 \text{ for some } i",
-    reference="rope_ref.config_rules:Scaling",
-    fault="config",
-    surface="config",
-    opened_by=_no_layout_of_its_own,
-)
-
-NAMES = Clause(
-    id="config.names",
-    sentence="The same RoPE written with the old and with the new names of keys is the same RoPE.",
-    formula=r"\theta_i(\text{old}) = \theta_i(\text{new})",
-    reference="rope_ref.model_config:read_hf_config",
-    fault="config",
-    surface="config",
-    opened_by=_no_layout_of_its_own,
-)
-
-REFUSED = Clause(
-    id="config.refused",
-    sentence=(
-        "A config with an unknown scaling, an unknown key in it, a missing one, or a value that "
-        "no scaling can have is refused."
-    ),
-    formula=r"s > 0, \quad \text{kind} \in \{\text{default}, \text{linear}, \dots\}",
-    reference="rope_ref.config_rules:Scaling",
-    fault="config",
-    surface="config",
-    opened_by=_no_layout_of_its_own,
-)
-
-
-@PLAIN.check(
-    fixed=lambda trial: plain_configs(trial.spec.layout),
-    kills=[
-        "config_base_ignored",
-        "config_head_dim_derived",
-        "config_other_default_base",
-        "config_base_wraps",
-        "config_read_into_itself",
-        "config_base_kept_for_all",
-    ],
+    fixed=lambda context: plain_configs(context.spec.layout),
     minimum=4,
 )
-def plain(trial: Trial, case: ModelConfig) -> None:
+def plain(context: CheckContext, case: ModelConfig) -> None:
     """Read configs without scaling; those of whole heads must not be refused.
 
     Reading is a question: what was there before, and what is read, stays as it is.
     """
-    at = _case(trial, 5000)
-    before = _is_itself(trial, at)
-    _read(trial, case, must=not case.about)
-    if before and not _is_itself(trial, at):
+    at = _case(context, 5000)
+    before = _is_itself(context, at)
+    _read(context, case, must=not case.about)
+    if before and not _is_itself(context, at):
         raise CheckFailure(
             "from_config changed the object it was called on: it rotated by its own spec before, "
             "and no longer does",
@@ -114,91 +67,93 @@ def plain(trial: Trial, case: ModelConfig) -> None:
         )
 
 
-@KEYS.check(
-    fixed=lambda trial: key_configs(trial.spec.layout),
-    kills=[
-        "config_scaling_ignored",
-        "config_truncate_ignored",
-        "config_attention_factor_ignored",
-        "config_betas_fixed",
-        "config_betas_exchanged",
-        "config_mscale_ignored",
-        "config_longest_for_original",
-        "config_partial_ignored",
-        "config_factor_from_lengths",
-    ],
+@clause(
+    id="config.keys",
+    sentence=(
+        "Every key about RoPE is heeded, or the config is refused; none is dropped in silence."
+    ),
+    formula=r"\frac{\partial \theta_i}{\partial \text{key}} \ne 0 \text{ for some } i",
+    reference="rope_ref.models.hf_scaling:Scaling",
+    fault="config",
+    surface="config",
+    opened_by=_no_layout_of_its_own,
+    fixed=lambda context: key_configs(context.spec.layout),
     minimum=10,
 )
-def keys(trial: Trial, case: ModelConfig) -> None:
+def keys(context: CheckContext, case: ModelConfig) -> None:
     """Change one key after the other; what is read must follow, or be refused."""
-    _read(trial, case)
+    _read(context, case)
 
 
-@NAMES.check(
-    fixed=lambda trial: name_configs(trial.spec.layout),
-    kills=[
-        "config_old_type_ignored",
-        "config_parameters_ignored",
-        "config_original_fixed",
-        "config_part_inside_ignored",
-    ],
+@clause(
+    id="config.names",
+    sentence="The same RoPE written with the old and with the new names of keys is the same RoPE.",
+    formula=r"\theta_i(\text{old}) = \theta_i(\text{new})",
+    reference="rope_ref.models.hf_config:read_hf_config",
+    fault="config",
+    surface="config",
+    opened_by=_no_layout_of_its_own,
+    fixed=lambda context: name_configs(context.spec.layout),
     minimum=5,
 )
-def names(trial: Trial, case: ModelConfig) -> None:
+def names(context: CheckContext, case: ModelConfig) -> None:
     """Write the same scaling with other names of keys, and leave out what has a default."""
-    _read(trial, case)
+    _read(context, case)
 
 
-@REFUSED.check(
-    fixed=lambda trial: wrong_configs(trial.spec.layout),
-    kills=[
-        "config_unknown_type_is_plain",
-        "config_unknown_keys_dropped",
-        "config_attn_factor_dropped",
-        "config_values_taken",
-        "config_odd_width_taken",
-    ],
+@clause(
+    id="config.refused",
+    sentence=(
+        "A config with an unknown scaling, an unknown key in it, a missing one, or a value that "
+        "no scaling can have is refused."
+    ),
+    formula=r"s > 0, \quad \text{kind} \in \{\text{default}, \text{linear}, \dots\}",
+    reference="rope_ref.models.hf_scaling:Scaling",
+    fault="config",
+    surface="config",
+    opened_by=_no_layout_of_its_own,
+    fixed=lambda context: wrong_configs(context.spec.layout),
     minimum=10,
 )
-def refused(trial: Trial, case: ModelConfig) -> None:
+def refused(context: CheckContext, case: ModelConfig) -> None:
     """Hand over configs that mean nothing, or not the same everywhere."""
     try:
-        made = trial.call("config", case.mapping())
+        made = context.call("config", case.mapping())
     except (TargetRaised, CheckFailure):  # Unsupported is a refusal too
         return
     without = case.spec_unheeded()
     if without is None:
         raise CheckFailure(f"from_config took a config with {case.about}; it must be refused")
-    if _fault(trial, made, without) is None:
+    if _fault(context, made, without) is None:
         raise CheckFailure(
             f"from_config took a config with {case.about} and dropped that key in silence; it "
             "must be heeded, or the config refused"
         )
-    trial.notes.append(
+    context.notes.append(
         f"a config with {case.about} is taken, and the key heeded; systems differ in what it "
         "means, so how is not judged"
     )
 
 
-def _read(trial: Trial, case: ModelConfig, *, must: bool = False) -> None:
+def _read(context: CheckContext, case: ModelConfig, *, must: bool = False) -> None:
     """Have a config read, rotate, and compare."""
     mapping, spec = case.mapping(), case.spec()
     try:
-        made = trial.call("config", mapping)
+        made = context.call("config", mapping)
     except (TargetRaised, CheckFailure) as refusal:
         if must:
             raise
         words = case.about or "a config"
-        trial.notes.append(f"a config with {words} is refused: {refusal}")
+        context.notes.append(f"a config with {words} is refused: {refusal}")
         return
     _demand_same_meaning(mapping, spec)
-    fault = _fault(trial, made, spec)
+    fault = _fault(context, made, spec)
     if fault is None:
         if case.then:
-            _read_again(trial, case)
+            _read_again(context, case)
         return
     mistaken = case.spec_unheeded()
-    if mistaken is not None and _fault(trial, made, mistaken) is None:
+    if mistaken is not None and _fault(context, made, mistaken) is None:
         raise CheckFailure(f"{case.mistake()}; the config means {_words(spec)}")
     about = f" (the key in question: {case.about})" if case.about else ""
     raise CheckFailure(
@@ -218,14 +173,14 @@ def _does(fault: Exception) -> str:
     return f"raises {fault}" if isinstance(fault, TargetRaised) else f"is no such RoPE: {fault}"
 
 
-def _case(trial: Trial, largest: int) -> Case:
+def _case(context: CheckContext, largest: int) -> Case:
     """Some tokens near 0 and some as far as is asked for."""
-    largest = min(trial.claim.position_range[1], largest)
-    case = trial.cut(Case(1, 6, 1, (0, 1, 2, 3, largest // 2, largest)))
-    return case if case.inside(trial.claim) else trial.cut(Case(1, 6, 1, range(6)))
+    largest = min(context.claim.position_range[1], largest)
+    case = context.cut(Case(1, 6, 1, (0, 1, 2, 3, largest // 2, largest)))
+    return case if case.inside(context.claim) else context.cut(Case(1, 6, 1, range(6)))
 
 
-def _fault(trial: Trial, made: Any, spec: RopeSpec) -> Exception | None:
+def _fault(context: CheckContext, made: Any, spec: RopeSpec) -> Exception | None:
     """What shows that what was made is not the RoPE of a spec.
 
     Where that depends on the length of the text, a longer text may turn as it is found in
@@ -233,32 +188,32 @@ def _fault(trial: Trial, made: Any, spec: RopeSpec) -> Exception | None:
     """
     rule = spec.frequencies
     if not has_length(rule):
-        return _fault_at(trial, made, spec, _case(trial, 5000))
+        return _fault_at(context, made, spec, _case(context, 5000))
     trained = int(rule.original_length)  # type: ignore[attr-defined]
-    longer = _case(trial, 2 * trained - 1)
-    fault = _fault_at(trial, made, spec, _case(trial, trained - 1))
-    if fault is not None or _fault_at(trial, made, spec, longer) is None:
+    longer = _case(context, 2 * trained - 1)
+    fault = _fault_at(context, made, spec, _case(context, trained - 1))
+    if fault is not None or _fault_at(context, made, spec, longer) is None:
         return fault
     length = int(longer.position_array().max()) + 1
     at = replace(spec, frequencies=rule.at(length))  # type: ignore[attr-defined]
-    return _fault_at(trial, made, at, longer)
+    return _fault_at(context, made, at, longer)
 
 
-def _fault_at(trial: Trial, made: Any, spec: RopeSpec, case: Case) -> Exception | None:
+def _fault_at(context: CheckContext, made: Any, spec: RopeSpec, case: Case) -> Exception | None:
     try:
-        other = trial.beside(Implementation(made, spec, trial.claim))
+        other = context.beside(Implementation(made, spec, context.claim))
         x, positions = other.x(case), other.positions(case)
         other.demand(other.judge(other.apply(x, positions), x, positions), "")
     except (TargetError, TargetRaised, CheckFailure) as fault:
         return fault
-    trial.absorb(other)
+    context.absorb(other)
     return None
 
 
 def _demand_same_meaning(mapping: dict[str, Any], spec: RopeSpec) -> None:
     """Fail where reading took from the caller's mapping what it says."""
     try:
-        same = RopeSpec.from_hf_config(mapping) == spec
+        same = spec_from_hf_config(mapping) == spec
     except ConfigError:
         same = False
     if not same:
@@ -267,30 +222,30 @@ def _demand_same_meaning(mapping: dict[str, Any], spec: RopeSpec) -> None:
         )
 
 
-def _is_itself(trial: Trial, case: Case) -> bool:
+def _is_itself(context: CheckContext, case: Case) -> bool:
     """Whether the object under test rotates by its own spec."""
-    x, positions = trial.x(case), trial.positions(case)
+    x, positions = context.x(case), context.positions(case)
     try:
-        y = trial.apply(x, positions)
+        y = context.apply(x, positions)
     except (TargetRaised, CheckFailure):
         return False
-    ratio = judge(y, x, positions, trial.spec, trial.dtype, trial.profile).ratio
+    ratio = judge(y, x, positions, context.spec, context.dtype, context.profile).ratio
     return bool((ratio <= 1).all())
 
 
-def _read_again(trial: Trial, case: ModelConfig) -> None:
+def _read_again(context: CheckContext, case: ModelConfig) -> None:
     """Change the mapping that was read, and read it again; what came first must not follow."""
     mapping, spec = case.mapping(), case.spec()
-    first = trial.call("config", mapping)
+    first = context.call("config", mapping)
     mapping.update(json.loads(case.then))
-    if _fault(trial, first, spec) is not None:
+    if _fault(context, first, spec) is not None:
         raise CheckFailure(
             "what was read changed when the caller changed the mapping afterwards",
             fault="aliasing",
         )
     with contextlib.suppress(TargetRaised, CheckFailure):  # it may be refused
-        trial.call("config", mapping)
-    if _fault(trial, first, spec) is not None:
+        context.call("config", mapping)
+    if _fault(context, first, spec) is not None:
         raise CheckFailure(
             "what was read first changed when a second config was read",
             fault="cache",

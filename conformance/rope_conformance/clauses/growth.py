@@ -21,103 +21,42 @@ from rope_conformance.clauses._caches import offers
 from rope_conformance.clauses._lengths import follows_length
 from rope_conformance.clauses._playing import play
 from rope_conformance.clauses._scripts import Script, fixed
-from rope_conformance.registry import Clause
-from rope_conformance.sessions import Session
-from rope_conformance.trial import Trial
-from rope_ref import DynamicNTK, LongRoPE
+from rope_conformance.inputs.sessions import Session
+from rope_conformance.judging.clause import clause
+from rope_conformance.judging.context import CheckContext
+from rope_ref.scaling import DynamicNTK, LongRoPE
 
 _SHORTEST, _LONGEST = 32, 2**15  # original lengths that requests are made for
 
 
-def _open(trial: Trial) -> str | None:
-    if not follows_length(trial):
+def _open(context: CheckContext) -> str | None:
+    if not follows_length(context):
         return "the frequencies do not depend on the length of the request"
-    if not trial.implementation.is_factory:
+    if not context.implementation.is_factory:
         return "its frequencies follow from what it has served; a factory is judged, made anew"
-    n, (low, high) = _original(trial), trial.claim.position_range
+    n, (low, high) = _original(context), context.claim.position_range
     if not _SHORTEST <= n <= _LONGEST:
         return f"needs an original length from {_SHORTEST} to {_LONGEST}"
     return None if low <= 0 and high >= 3 * n else f"needs positions from 0 to {3 * n}"
 
 
-def _offering(*names: str) -> Callable[[Trial], str | None]:
-    def opened(trial: Trial) -> str | None:
-        missing = set(names) - offers(trial)
-        return _open(trial) or (f"{min(missing)}() is not offered" if missing else None)
+def _offering(*names: str) -> Callable[[CheckContext], str | None]:
+    def opened(context: CheckContext) -> str | None:
+        missing = set(names) - offers(context)
+        return _open(context) or (f"{min(missing)}() is not offered" if missing else None)
 
     return opened
 
 
-def _original(trial: Trial) -> int:
-    rule = trial.spec.frequencies
+def _original(context: CheckContext) -> int:
+    rule = context.spec.frequencies
     assert isinstance(rule, DynamicNTK | LongRoPE)
     return int(rule.original_length)
 
 
-LENGTH = Clause(
-    id="growth.length",
-    sentence=(
-        "A request that grows past the original length is rotated by the frequencies of its "
-        "length, from the first token beyond on, and not before."
-    ),
-    formula=r"\theta = \theta(q),\quad q = \max p + 1",
-    reference="rope_ref.serving:served_rule",
-    fault="scaling",
-    surface="decode",
-    opened_by=_open,
-)
-
-CHUNKS = Clause(
-    id="growth.chunks",
-    sentence="The length of a chunk is where it ends in the request, not how many tokens it has.",
-    formula=r"q \ne T",
-    reference="rope_ref.serving:served_rule",
-    fault="scaling",
-    surface="decode",
-    opened_by=_open,
-)
-
-REQUESTS = Clause(
-    id="growth.requests",
-    sentence="After a long request a short one is rotated as the length rule says.",
-    formula=r"q < L \;\Rightarrow\; \theta = \theta(L) \text{ where the rule resets}",
-    reference="rope_ref.serving:served_rule",
-    fault="cache",
-    surface="decode",
-    opened_by=_open,
-)
-
-KEYS = Clause(
-    id="growth.keys",
-    sentence=(
-        "When the frequencies change, either all cached keys keep those they were rotated by, or "
-        "all take the new ones."
-    ),
-    formula=r"\mathrm{keys}()_j = f(x_j, p_j; \theta_j) \;\forall j \text{ or } "
-    r"f(x_j, p_j; \theta_{\mathrm{now}}) \;\forall j",
-    reference="rope_ref.serving:served_rule",
-    fault="cache",
-    surface="decode",
-    opened_by=_offering("keys"),
-)
-
-SHIFT = Clause(
-    id="growth.shift",
-    sentence=(
-        "Keys that move are rotated by the frequencies they have, and without the amplitude, which "
-        "they have too."
-    ),
-    formula=r"\mathrm{keys}()_j = f(x_j,\, p_j + \delta;\, \theta_j)",
-    reference="rope_ref.serving:reposition_rope",
-    fault="cache",
-    surface="decode",
-    opened_by=_offering("keys", "shift"),
-)
-
-
-def _over(trial: Trial) -> list[Session]:
+def _over(context: CheckContext) -> list[Session]:
     """Onto the original length, over it by steps, by a prompt, by padding alone, far beyond."""
-    n = _original(trial)
+    n = _original(context)
     ragged: list[Script] = [(2, 2, (("prefill", n + 6, (5, n - 4)), ("step", 2)))]
     return fixed(
         (2, 2, (("prefill", n - 2), ("step", 4))),
@@ -126,25 +65,25 @@ def _over(trial: Trial) -> list[Session]:
         (3, 1, (("prefill", n + 1), ("step", 2))),
         (1, 2, (("prefill", 2 * n), ("step", 2))),
         (1, 1, (("prefill", 3), ("step", 1), ("prefill", n), ("step", 2))),
-        *(ragged if "lengths" in offers(trial) else []),
-    )(trial)
+        *(ragged if "lengths" in offers(context) else []),
+    )(context)
 
 
-def _in_chunks(trial: Trial) -> list[Session]:
+def _in_chunks(context: CheckContext) -> list[Session]:
     """Chunks that end beyond the original length, longer and shorter than it themselves."""
-    n = _original(trial)
+    n = _original(context)
     return fixed(
         (1, 2, (("prefill", n - 3), ("prefill", 6), ("step", 2))),
         (2, 1, (("prefill", n // 2), ("prefill", n), ("prefill", 3), ("step", 1))),
         (1, 2, (("prefill", 1), ("prefill", n), ("step", 1))),
         (1, 1, (("prefill", n + 8), ("prefill", n + 8), ("step", 1))),
         (1, 3, (("prefill", n - 1), ("prefill", 1), ("prefill", 1), ("prefill", 5))),
-    )(trial)
+    )(context)
 
 
-def _after_a_long_one(trial: Trial) -> list[Session]:
+def _after_a_long_one(context: CheckContext) -> list[Session]:
     """Requests below, at and above the original length, after a longer one; calls between."""
-    n = _original(trial)
+    n = _original(context)
     near, far = ("apply", 0), ("apply", 2 * n)
     rows = (("prefill", n + 6, (n + 6, 5, n)), ("step", 2), ("start",), ("prefill", n))
     long = (("prefill", 2 * n), ("step", 1), ("start",))
@@ -157,25 +96,25 @@ def _after_a_long_one(trial: Trial) -> list[Session]:
         (1, 1, (*long, ("prefill", n), ("start",), ("prefill", n - 2), ("step", 4))),
         (1, 2, (("prefill", n + 4), near, ("step", 2), far, ("step", 2))),
         (1, 2, (("prefill", 5), ("step", 1), far, ("step", 2), near, ("prefill", n), ("step", 1))),
-        *([(3, 1, rows)] if "lengths" in offers(trial) else []),
-    )(trial)
+        *([(3, 1, rows)] if "lengths" in offers(context) else []),
+    )(context)
 
 
-def _looked_into(trial: Trial) -> list[Session]:
+def _looked_into(context: CheckContext) -> list[Session]:
     """Keys before and after the frequencies change, and change again."""
-    n, look = _original(trial), ("keys",)
+    n, look = _original(context), ("keys",)
     return fixed(
         (2, 2, (("prefill", n - 2), look, ("step", 4), look)),
         (1, 2, (("prefill", n // 2), ("prefill", n), look, ("step", 2), look)),
         (1, 1, (("prefill", n + 3), look, ("step", 2), look, ("start",), ("prefill", 5), look)),
         (1, 3, (("prefill", n - 1), ("step", 1), look, ("prefill", n), look)),
         (1, 1, (("prefill", n), ("prefill", 1), look)),
-    )(trial)
+    )(context)
 
 
-def _moved(trial: Trial) -> list[Session]:
+def _moved(context: CheckContext) -> list[Session]:
     """Keys of one length and of several, moved once and again, and what comes after."""
-    n, look, offered = _original(trial), ("keys",), offers(trial)
+    n, look, offered = _original(context), ("keys",), offers(context)
     step: tuple[Any, ...] = (look, ("step", 1), look)
     scripts: list[Script] = [
         (2, 2, (("prefill", n - 8), ("shift", 3), *step, ("shift", 0), *step)),
@@ -188,67 +127,99 @@ def _moved(trial: Trial) -> list[Session]:
     if "evict" in offered:
         scripts.append((1, 2, (("prefill", n - 2), ("step", 4), ("evict", 2, 5), *step)))
         scripts.append((1, 1, (("prefill", n), ("step", 2), ("evict", 1, n - 9), *step, *step)))
-    return fixed(*scripts)(trial)
+    return fixed(*scripts)(context)
 
 
-@LENGTH.check(
+@clause(
+    id="growth.length",
+    sentence=(
+        "A request that grows past the original length is rotated by the frequencies of its "
+        "length, from the first token beyond on, and not before."
+    ),
+    formula=r"\theta = \theta(q),\quad q = \max p + 1",
+    reference="rope_ref.extensions.length_rules:served_rule",
+    fault="scaling",
+    surface="decode",
+    opened_by=_open,
     fixed=_over,
-    kills=[
-        "decode_always_short",
-        "decode_factors_by_chunk",
-        "decode_long_one_late",
-        "decode_length_before_the_call",
-        "decode_steps_by_plain_table",
-        "decode_length_rounded_up",
-        "decode_padding_counts",
-    ],
     minimum=50,
     numeric=True,
 )
-def length(trial: Trial, session: Session) -> None:
+def length(context: CheckContext, session: Session) -> None:
     """Stand on both sides of the original length, and walk over it."""
-    play(trial, session)
+    play(context, session)
 
 
-@CHUNKS.check(
+@clause(
+    id="growth.chunks",
+    sentence="The length of a chunk is where it ends in the request, not how many tokens it has.",
+    formula=r"q \ne T",
+    reference="rope_ref.extensions.length_rules:served_rule",
+    fault="scaling",
+    surface="decode",
+    opened_by=_open,
     fixed=_in_chunks,
-    kills=["decode_factors_by_chunk", "decode_length_before_the_call", "decode_always_short"],
     minimum=50,
     numeric=True,
 )
-def chunks(trial: Trial, session: Session) -> None:
+def chunks(context: CheckContext, session: Session) -> None:
     """Cut a prompt at the original length, and on either side of it."""
-    play(trial, session)
+    play(context, session)
 
 
-@REQUESTS.check(
+@clause(
+    id="growth.requests",
+    sentence="After a long request a short one is rotated as the length rule says.",
+    formula=r"q < L \;\Rightarrow\; \theta = \theta(L) \text{ where the rule resets}",
+    reference="rope_ref.extensions.length_rules:served_rule",
+    fault="cache",
+    surface="decode",
+    opened_by=_open,
     fixed=_after_a_long_one,
-    kills=["decode_base_never_resets", "decode_apply_sets_base"],
     minimum=50,
     numeric=True,
 )
-def requests(trial: Trial, session: Session) -> None:
+def requests(context: CheckContext, session: Session) -> None:
     """Begin again after a long request, with a prompt of each kind."""
-    play(trial, session)
+    play(context, session)
 
 
-@KEYS.check(
+@clause(
+    id="growth.keys",
+    sentence=(
+        "When the frequencies change, either all cached keys keep those they were rotated by, or "
+        "all take the new ones."
+    ),
+    formula=r"\mathrm{keys}()_j = f(x_j, p_j; \theta_j) \;\forall j \text{ or } "
+    r"f(x_j, p_j; \theta_{\mathrm{now}}) \;\forall j",
+    reference="rope_ref.extensions.length_rules:served_rule",
+    fault="cache",
+    surface="decode",
+    opened_by=_offering("keys"),
     fixed=_looked_into,
-    kills=["decode_keys_outlive_their_factors"],
     minimum=50,
     numeric=True,
 )
-def keys(trial: Trial, session: Session) -> None:
+def keys(context: CheckContext, session: Session) -> None:
     """Look into the cache around the change."""
-    play(trial, session)
+    play(context, session)
 
 
-@SHIFT.check(
+@clause(
+    id="growth.shift",
+    sentence=(
+        "Keys that move are rotated by the frequencies they have, and without the amplitude, which "
+        "they have too."
+    ),
+    formula=r"\mathrm{keys}()_j = f(x_j,\, p_j + \delta;\, \theta_j)",
+    reference="rope_ref.extensions.length_rules:reposition_rope",
+    fault="cache",
+    surface="decode",
+    opened_by=_offering("keys", "shift"),
     fixed=_moved,
-    kills=["decode_shift_multiplies_again", "decode_shift_by_newest_base"],
     minimum=50,
     numeric=True,
 )
-def shift(trial: Trial, session: Session) -> None:
+def shift(context: CheckContext, session: Session) -> None:
     """Move keys from before and after the change, and look at them."""
-    play(trial, session)
+    play(context, session)

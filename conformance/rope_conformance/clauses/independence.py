@@ -7,98 +7,39 @@ from dataclasses import replace
 
 import numpy as np
 
-from rope_conformance.accuracy import bound, compare, pair_norm, per_token
-from rope_conformance.clauses._common import numeric_fixed, pairs
+from rope_conformance.accuracy.bound import bound, compare, pair_norm, per_token
 from rope_conformance.clauses.passthrough import same_numbers
-from rope_conformance.inputs import Case, free_positions
-from rope_conformance.registry import EITHER, Clause
-from rope_conformance.shapes import usual_shape
-from rope_conformance.trial import CheckFailure, Form, TargetRaised, Trial
+from rope_conformance.inputs.cases import Case, free_positions
+from rope_conformance.inputs.shapes import usual_shape
+from rope_conformance.judging.clause import EITHER, clause
+from rope_conformance.judging.context import CheckContext, CheckFailure, Form, TargetRaised
+from rope_conformance.judging.probes import numeric_fixed, pairs
 
 _AXES = {"row": 0, "token": 1, "head": 2}
 
-TOKENS = Clause(
-    id="independence.tokens",
-    sentence="What a token becomes does not depend on the data of any other token.",
-    formula=r"y_{b,t,h} = f(x_{b,t,h},\, p_{b,t})",
-    reference="rope_ref.rotation:apply_rope",
-    fault="broadcast",
-    surface=EITHER,
-    any_map=True,
-)
 
-HEADS = Clause(
-    id="independence.heads",
-    sentence="Each head is rotated by itself, all heads of a token by the same phases.",
-    formula=r"y_{b,t,h} = f(x_{b,t,h},\, p_{b,t})",
-    reference="rope_ref.rotation:apply_rope",
-    fault="broadcast",
-    surface=EITHER,
-    opened_by=lambda trial: None if "h" in trial.claim.axes else "there is no head axis",
-    any_map=True,
-)
-
-ROWS = Clause(
-    id="independence.rows",
-    sentence="Each batch row is rotated by itself.",
-    formula=r"y_{b,t,h} = f(x_{b,t,h},\, p_{b,t})",
-    reference="rope_ref.rotation:apply_rope",
-    fault="broadcast",
-    surface=EITHER,
-    opened_by=lambda trial: None if "b" in trial.claim.axes else "there is no batch axis",
-    any_map=True,
-)
-
-NAN = Clause(
-    id="independence.nan",
-    sentence="A NaN reaches no other token, head or batch row.",
-    formula=r"x_{b,t,h} \text{ NaN} \;\Rightarrow\; y_{b',t',h'} \text{ as before}",
-    reference="rope_ref.rotation:apply_rope",
-    fault="kernel-shape",
-    surface=EITHER,
-    any_map=True,
-)
-
-CHUNKS = Clause(
-    id="independence.chunks",
-    sentence=(
-        "A sequence rotated in pieces, each at its own positions, equals the whole rotated, in "
-        "whichever claimed form the positions are given."
-    ),
-    formula=r"f(x)_{t_0:t_1} = f(x_{t_0:t_1},\, p_{t_0:t_1})",
-    reference="rope_ref.sincos:cos_sin",
-    fault="position",
-    surface=EITHER,
-    opened_by=lambda trial: (
-        None
-        if free_positions(trial.claim) or "offset" in trial.claim.position_forms
-        else "needs positions that can start anywhere"
-    ),
-)
+def _cases(context: CheckContext) -> list[Case]:
+    return [c for c in numeric_fixed(context) if c.values == "normal"]
 
 
-def _cases(trial: Trial) -> list[Case]:
-    return [c for c in numeric_fixed(trial) if c.values == "normal"]
-
-
-def _several(what: str) -> Callable[[Trial], list[Case]]:
+def _several(what: str) -> Callable[[CheckContext], list[Case]]:
     """Inputs with more than one token, head or row: with one there is nothing to see."""
     length = {"row": "batch", "token": "tokens", "head": "heads"}[what]
-    return lambda trial: [c for c in _cases(trial) if getattr(c, length) > 1]
+    return lambda context: [c for c in _cases(context) if getattr(c, length) > 1]
 
 
-def _others_unchanged(trial: Trial, case: Case, what: str) -> None:
+def _others_unchanged(context: CheckContext, case: Case, what: str) -> None:
     """Change one token, head or row at a time; all others must keep every bit."""
     axis = _AXES[what]
-    x, positions = trial.x(case), trial.positions(case)
+    x, positions = context.x(case), context.positions(case)
     count = x.shape[axis]
-    before = trial.apply(x, positions)
-    other = trial.x(replace(case, seed=case.seed + 77))
+    before = context.apply(x, positions)
+    other = context.x(replace(case, seed=case.seed + 77))
     for n in sorted({0, count // 2, count - 1}):
         changed = x.copy()
         place = (slice(None),) * axis + (n,)
         changed[place] = other[place]
-        after = trial.apply(changed, positions)
+        after = context.apply(changed, positions)
         rest = tuple(a for a in range(4) if a != axis)
         same = np.asarray(same_numbers(before, after).all(axis=rest))
         same[n] = True
@@ -111,37 +52,75 @@ def _others_unchanged(trial: Trial, case: Case, what: str) -> None:
             raise CheckFailure(f"the data of {what} {n} does not reach the output of {what} {n}")
 
 
-@TOKENS.check(fixed=_several("token"), kills=["cross_token_leak"], minimum=3)
-def tokens(trial: Trial, case: Case) -> None:
-    """Change one token's data."""
-    _others_unchanged(trial, case, "token")
-
-
-@HEADS.check(fixed=_several("head"), kills=["head_zero_for_all"], minimum=3)
-def heads(trial: Trial, case: Case) -> None:
-    """Change one head's data."""
-    _others_unchanged(trial, case, "head")
-
-
-@ROWS.check(
-    fixed=_several("row"),
-    kills=["row_zero_data_for_all", "expanded_for_first_batch", "rows_and_heads_exchanged"],
+@clause(
+    id="independence.tokens",
+    sentence="What a token becomes does not depend on the data of any other token.",
+    formula=r"y_{b,t,h} = f(x_{b,t,h},\, p_{b,t})",
+    reference="rope_ref.rotation:apply_rope",
+    fault="broadcast",
+    surface=EITHER,
+    any_map=True,
+    fixed=_several("token"),
     minimum=3,
 )
-def rows(trial: Trial, case: Case) -> None:
+def tokens(context: CheckContext, case: Case) -> None:
+    """Change one token's data."""
+    _others_unchanged(context, case, "token")
+
+
+@clause(
+    id="independence.heads",
+    sentence="Each head is rotated by itself, all heads of a token by the same phases.",
+    formula=r"y_{b,t,h} = f(x_{b,t,h},\, p_{b,t})",
+    reference="rope_ref.rotation:apply_rope",
+    fault="broadcast",
+    surface=EITHER,
+    opened_by=lambda context: None if "h" in context.claim.axes else "there is no head axis",
+    any_map=True,
+    fixed=_several("head"),
+    minimum=3,
+)
+def heads(context: CheckContext, case: Case) -> None:
+    """Change one head's data."""
+    _others_unchanged(context, case, "head")
+
+
+@clause(
+    id="independence.rows",
+    sentence="Each batch row is rotated by itself.",
+    formula=r"y_{b,t,h} = f(x_{b,t,h},\, p_{b,t})",
+    reference="rope_ref.rotation:apply_rope",
+    fault="broadcast",
+    surface=EITHER,
+    opened_by=lambda context: None if "b" in context.claim.axes else "there is no batch axis",
+    any_map=True,
+    fixed=_several("row"),
+    minimum=3,
+)
+def rows(context: CheckContext, case: Case) -> None:
     """Change one row's data."""
-    _others_unchanged(trial, case, "row")
+    _others_unchanged(context, case, "row")
 
 
-@NAN.check(fixed=lambda trial: _cases(trial)[:6], kills=["nan_spreads"], minimum=3)
-def nan(trial: Trial, case: Case) -> None:
+@clause(
+    id="independence.nan",
+    sentence="A NaN reaches no other token, head or batch row.",
+    formula=r"x_{b,t,h} \text{ NaN} \;\Rightarrow\; y_{b',t',h'} \text{ as before}",
+    reference="rope_ref.rotation:apply_rope",
+    fault="kernel-shape",
+    surface=EITHER,
+    any_map=True,
+    fixed=lambda context: _cases(context)[:6],
+    minimum=3,
+)
+def nan(context: CheckContext, case: Case) -> None:
     """Put a NaN on one channel of one token of one head of one row."""
-    x, positions = trial.x(case), trial.positions(case)
-    before = trial.apply(x, positions)
+    x, positions = context.x(case), context.positions(case)
+    before = context.apply(x, positions)
     spot = (case.batch - 1, case.tokens // 2, case.heads - 1)
-    channel = trial.spec.rotary_start
+    channel = context.spec.rotary_start
     x[(*spot, channel)] = np.nan
-    after = trial.apply(x, positions)
+    after = context.apply(x, positions)
     same = np.asarray(same_numbers(before, after).all(axis=-1))
     same[spot] = True
     if not same.all():
@@ -152,50 +131,53 @@ def nan(trial: Trial, case: Case) -> None:
         )
     reached = int(np.isnan(np.asarray(after[spot], dtype=np.float64)).sum())
     words = {0: "nobody: it is swallowed", 1: "its own pair only", 2: "its own pair only"}
-    all_of_it = f"{reached} of {trial.spec.head_dim} channels of its head"
-    trial.facts["a NaN reaches"] = words.get(reached, all_of_it)
+    all_of_it = f"{reached} of {context.spec.head_dim} channels of its head"
+    context.facts["a NaN reaches"] = words.get(reached, all_of_it)
 
 
-@CHUNKS.check(
-    fixed=lambda trial: _sequences(trial),
-    kills=[
-        "ignores_positions",
-        "base_grows_with_length",
-        "offset_never_read",
-        "offset_counted_twice",
-        "zero_rows_behind_the_start",
-        "skips_first_token",
-        "memo_by_length",
-        "single_token_one_past",
-        "offset_one_late",
-        "without_positions_from_one",
-        "positions_read_as_64_bits",
-    ],
+@clause(
+    id="independence.chunks",
+    sentence=(
+        "A sequence rotated in pieces, each at its own positions, equals the whole rotated, in "
+        "whichever claimed form the positions are given."
+    ),
+    formula=r"f(x)_{t_0:t_1} = f(x_{t_0:t_1},\, p_{t_0:t_1})",
+    reference="rope_ref.table:cos_sin",
+    fault="position",
+    surface=EITHER,
+    opened_by=lambda context: (
+        None
+        if free_positions(context.claim) or "offset" in context.claim.position_forms
+        else "needs positions that can start anywhere"
+    ),
+    fixed=lambda context: _sequences(context),
     minimum=50,
     numeric=True,
 )
-def chunks(trial: Trial, case: Case) -> None:
+def chunks(context: CheckContext, case: Case) -> None:
     """Rotate whole, and cut in two before token `parameter`; or before each, if that is 0.
 
     Whole it is rotated in each form that is claimed and can say where it stands.
     """
-    x, positions = trial.x(case), trial.positions(case)
-    y = trial.apply(x, positions)
-    if (trial.judge(y, x, positions).ratio <= 1).all():  # else it is not the form that is wrong
-        _in_other_forms(trial, x, positions)
+    x, positions = context.x(case), context.positions(case)
+    y = context.apply(x, positions)
+    if (context.judge(y, x, positions).ratio <= 1).all():  # else it is not the form that is wrong
+        _in_other_forms(context, x, positions)
     whole = np.asarray(y, np.float64)
     cut = case.parameter
     cuts = [cut] if cut else range(1, case.tokens)
     parts = zip(np.split(x, cuts, axis=1), np.split(positions, cuts, axis=-1), strict=True)
-    pieces = [np.asarray(trial.apply(part.copy(), p.copy()), np.float64) for part, p in parts]
+    pieces = [np.asarray(context.apply(part.copy(), p.copy()), np.float64) for part, p in parts]
     joined = np.concatenate(pieces, axis=1)
-    p = per_token(positions, trial.spec)
-    r = pair_norm(x, trial.spec)
-    allowed = 2 * bound(trial.profile, trial.spec, p, trial.dtype, r)
-    error = np.abs(pairs(trial, joined, output=True) - pairs(trial, whole, output=True)).max(axis=0)
-    judgement = compare(error, r, allowed, p, trial.dtype, got=joined, want=whole)
-    trial.count(judgement)
-    trial.demand(
+    p = per_token(positions, context.spec)
+    r = pair_norm(x, context.spec)
+    allowed = 2 * bound(context.profile, context.spec, p, context.dtype, r)
+    error = np.abs(pairs(context, joined, output=True) - pairs(context, whole, output=True)).max(
+        axis=0
+    )
+    judgement = compare(error, r, allowed, p, context.dtype, got=joined, want=whole)
+    context.count(judgement)
+    context.demand(
         judgement,
         f"rotating in pieces, cut before {f'token {cut}' if cut else 'each token'}, is not "
         "rotating whole (pieces)",
@@ -209,28 +191,28 @@ _FORMS: dict[Form, str] = {
 }
 
 
-def _in_other_forms(trial: Trial, x: np.ndarray, positions: np.ndarray) -> None:
+def _in_other_forms(context: CheckContext, x: np.ndarray, positions: np.ndarray) -> None:
     """Compare with the reference where the same positions are said in another form."""
-    for form in _other_forms(trial, positions):
+    for form in _other_forms(context, positions):
         words = f"wrong where positions from {int(positions[0])} on are given {_FORMS[form]}"
         try:
-            y = trial.apply(x, positions, form=form)
+            y = context.apply(x, positions, form=form)
         except TargetRaised as error:
             if form != "int32":  # a claimed form; a width of integers may be declined
                 raise
-            trial.facts["positions of 32 bits"] = f"not taken: raises {error}"
+            context.facts["positions of 32 bits"] = f"not taken: raises {error}"
             continue
         try:
-            trial.demand(trial.judge(y, x, positions), words)
+            context.demand(context.judge(y, x, positions), words)
         except CheckFailure as failure:
             failure.fault = "position"
             raise
 
 
-def _other_forms(trial: Trial, positions: np.ndarray) -> list[Form]:
-    """The forms that can say these positions beside the one chosen by `Trial.apply`."""
-    claim, own = trial.claim, trial.namespace
-    if not trial.implementation.has("apply") or positions.ndim > 1:
+def _other_forms(context: CheckContext, positions: np.ndarray) -> list[Form]:
+    """The forms that can say these positions beside the one chosen by `CheckContext.apply`."""
+    claim, own = context.claim, context.namespace
+    if not context.implementation.has("apply") or positions.ndim > 1:
         return []
     free = free_positions(claim)
     can: dict[Form, bool] = {
@@ -241,19 +223,19 @@ def _other_forms(trial: Trial, positions: np.ndarray) -> list[Form]:
     return [form for form, possible in can.items() if possible]
 
 
-def _sequences(trial: Trial) -> list[Case]:
-    low, high = trial.claim.position_range
+def _sequences(context: CheckContext) -> list[Case]:
+    low, high = context.claim.position_range
     result = []
     chosen: tuple[tuple[int, int, int], ...] = (
         (0, 8, 1), (0, 8, 3), (0, 8, 7), (100, 8, 4), (2044, 8, 4), (4090, 12, 6),
     )  # fmt: skip
-    kinds = {"array" if form in ("t", "bt") else form for form in trial.claim.position_forms}
+    kinds = {"array" if form in ("t", "bt") else form for form in context.claim.position_forms}
     if len(kinds) > 1:
         # For the other forms: as in decoding, as long as a prompt, at the end of the range.
         chosen += ((7, 1, 0), (0, 1, 0), (0, 2049, 1), (high, 8, 4))
     batch, heads = 1, 4
-    if trial.namespace.fixed_shapes:  # each new shape is a compilation, and so is each length
-        batch, tokens, heads = usual_shape(trial.claim)
+    if context.namespace.fixed_shapes:  # each new shape is a compilation, and so is each length
+        batch, tokens, heads = usual_shape(context.claim)
         chosen = tuple((start, tokens, 0) for start in (0, 100, 2044, 4092))
     for start, tokens, cut in chosen:
         # In a short range, all of it.
@@ -261,6 +243,6 @@ def _sequences(trial: Trial) -> list[Case]:
         tokens = min(tokens, high - start + 1)
         if tokens > cut:
             result.append(
-                trial.cut(Case(batch, tokens, heads, range(start, start + tokens), parameter=cut))
+                context.cut(Case(batch, tokens, heads, range(start, start + tokens), parameter=cut))
             )
     return result

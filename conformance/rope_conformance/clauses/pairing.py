@@ -1,19 +1,26 @@
 """Which channels form a pair, where they are written, and which way they turn."""
 
-from rope_conformance.clauses._common import telling_position
-from rope_conformance.identify import layout_in_words, read_map, visible_pairs
-from rope_conformance.inputs import Case
-from rope_conformance.registry import EITHER, Clause
-from rope_conformance.trial import CheckFailure, Trial
+from rope_conformance.identification.conventions import layout_in_words, read_map, visible_pairs
+from rope_conformance.inputs.cases import Case
+from rope_conformance.judging.clause import EITHER, clause
+from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.probes import probe_position
 
 
-def _something_turns(trial: Trial) -> str | None:
-    if visible_pairs(trial.spec, telling_position(trial)):
+def _something_turns(context: CheckContext) -> str | None:
+    if visible_pairs(context.spec, probe_position(context)):
         return None
     return "no pair turns by a part of a half turn at the claimed positions"
 
 
-LAYOUT = Clause(
+def _one_position(context: CheckContext) -> list[Case]:
+    """The position to read the map at, as the last one of the case."""
+    position = probe_position(context)
+    start = position if context.claim.position_forms != ("none",) else 0
+    return [Case(1, position - start + 1, 1, range(start, position + 1), values="one-hot")]
+
+
+@clause(
     id="pairing.layout",
     sentence=(
         "Pair i is channels (2i, 2i+1) of the rotating channels in the interleaved layout and "
@@ -25,57 +32,13 @@ LAYOUT = Clause(
     fault="layout",
     surface=EITHER,
     opened_by=_something_turns,
-)
-
-OUTPUT_LAYOUT = Clause(
-    id="pairing.output_layout",
-    sentence="Pair i is written where the output layout says; if none is named, where it was read.",
-    formula=r"y_{\mathrm{out}(i)} = R(p\,\theta_i)\, x_{\mathrm{in}(i)}",
-    reference="rope_ref.rotation:_channels",
-    fault="layout",
-    surface=EITHER,
-    opened_by=_something_turns,
-)
-
-DIRECTION = Clause(
-    id="pairing.direction",
-    sentence=(
-        "A positive phase turns a pair counter-clockwise, from its first channel towards its "
-        "second; direction -1 turns it the other way."
-    ),
-    formula=r"(u, v) \mapsto (u \cos\varphi - v \sin\varphi,\; u \sin\varphi + v \cos\varphi)",
-    reference="rope_ref.rotation:_rotate",
-    fault="sign",
-    surface=EITHER,
-    opened_by=_something_turns,
-)
-
-
-def _one_position(trial: Trial) -> list[Case]:
-    """The position to read the map at, as the last one of the case."""
-    position = telling_position(trial)
-    start = position if trial.claim.position_forms != ("none",) else 0
-    return [Case(1, position - start + 1, 1, range(start, position + 1), values="one-hot")]
-
-
-@LAYOUT.check(
     fixed=_one_position,
-    kills=[
-        "layout_swapped",
-        "head_split_not_rotary_split",
-        "always_half_split",
-        "pairs_from_both_ends",
-        "head_width_in_both",
-        "fraction_twice",
-        "half_of_the_rotary_width",
-        "rotates_the_last_channels",
-    ],
 )
-def layout(trial: Trial, case: Case) -> None:
+def layout(context: CheckContext, case: Case) -> None:
     """Read the pairs from unit vectors; where they are written is another clause's matter."""
     position = case.positions[-1]
-    reading = read_map(trial, position)
-    spec = trial.spec
+    reading = read_map(context, position)
+    spec = context.spec
     for pair, channels, _ in visible_pairs(spec, position):
         first, second = (reading.reaches[j] for j in channels)
         if first != second or len(first) != 2:
@@ -86,40 +49,49 @@ def layout(trial: Trial, case: Case) -> None:
             )
 
 
-@OUTPUT_LAYOUT.check(
+@clause(
+    id="pairing.output_layout",
+    sentence="Pair i is written where the output layout says; if none is named, where it was read.",
+    formula=r"y_{\mathrm{out}(i)} = R(p\,\theta_i)\, x_{\mathrm{in}(i)}",
+    reference="rope_ref.rotation:_channels",
+    fault="layout",
+    surface=EITHER,
+    opened_by=_something_turns,
     fixed=_one_position,
-    kills=["writes_half", "layout_swapped", "writes_interleaved", "pairs_from_both_ends"],
 )
-def output_layout(trial: Trial, case: Case) -> None:
+def output_layout(context: CheckContext, case: Case) -> None:
     """Read from unit vectors where each pair is written."""
     position = case.positions[-1]
-    reading = read_map(trial, position)
-    for pair, channels, written in visible_pairs(trial.spec, position):
+    reading = read_map(context, position)
+    for pair, channels, written in visible_pairs(context.spec, position):
         reached = {row for j in channels for row in reading.reaches[j]}
         if reached != set(written):
             raise CheckFailure(
-                f"{reading.in_words(trial.spec, position)}; claimed output "
-                f"{layout_in_words(trial.spec.output_layout, trial.spec)} (pair {pair} should "
+                f"{reading.in_words(context.spec, position)}; claimed output "
+                f"{layout_in_words(context.spec.output_layout, context.spec)} (pair {pair} should "
                 f"come out on channels {written[0]} and {written[1]}, came out on "
                 f"{sorted(reached)})"
             )
 
 
-@DIRECTION.check(
+@clause(
+    id="pairing.direction",
+    sentence=(
+        "A positive phase turns a pair counter-clockwise, from its first channel towards its "
+        "second; direction -1 turns it the other way."
+    ),
+    formula=r"(u, v) \mapsto (u \cos\varphi - v \sin\varphi,\; u \sin\varphi + v \cos\varphi)",
+    reference="rope_ref.rotation:_rotate",
+    fault="sign",
+    surface=EITHER,
+    opened_by=_something_turns,
     fixed=_one_position,
-    kills=[
-        "sign_flipped",
-        "clockwise_second_half",
-        "second_component_backwards",
-        "clockwise_where_interleaved",
-        "consumer_turns_back",
-    ],
 )
-def direction(trial: Trial, case: Case) -> None:
+def direction(context: CheckContext, case: Case) -> None:
     """Read from unit vectors which way each pair turns."""
     position = case.positions[-1]
-    reading = read_map(trial, position)
-    spec = trial.spec
+    reading = read_map(context, position)
+    spec = context.spec
     found = reading.direction(spec, position)
     words = {
         1: "counter-clockwise",

@@ -8,66 +8,45 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.clauses._common import numeric_cases, numeric_fixed
 from rope_conformance.clauses._layer import call_layer, layer_data, odd_numbers
 from rope_conformance.faults import Fault
-from rope_conformance.inputs import Case
-from rope_conformance.registry import EITHER, Clause
-from rope_conformance.trial import CheckFailure, Trial
+from rope_conformance.inputs.cases import Case
+from rope_conformance.judging.clause import EITHER, clause
+from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.probes import numeric_cases, numeric_fixed
 from rope_ref import pair_channels
 
-UNTOUCHED = Clause(
+
+@clause(
     id="passthrough.channels",
     sentence="Channels outside the rotating ones come out bit for bit as they went in.",
     formula=r"y_c = x_c \quad\text{for } c \notin [\mathrm{start},\, \mathrm{start} + R)",
     reference="rope_ref.rotation:apply_rope",
     fault="partial",
     surface=EITHER,
-    opened_by=lambda trial: (
-        None if trial.spec.rotary_dim < trial.spec.head_dim else "every channel rotates"
+    opened_by=lambda context: (
+        None if context.spec.rotary_dim < context.spec.head_dim else "every channel rotates"
     ),
     any_map=True,
-)
-
-VALUES = Clause(
-    id="passthrough.values",
-    sentence=(
-        "Of the three arrays of an attention layer q and k are rotated, and v comes out bit for "
-        "bit as it went in."
-    ),
-    formula=r"(q, k, v) \mapsto (f(q), f(k), v)",
-    reference="rope_ref.attention:attention_logits",
-    fault="aliasing",
-    surface="attention",
-)
-
-
-@UNTOUCHED.check(
-    fixed=lambda trial: [*numeric_fixed(trial), _with_odd_numbers(trial)],
+    fixed=lambda context: [*numeric_fixed(context), _with_odd_numbers(context)],
     generated=numeric_cases,
-    kills=[
-        "rotates_pass_through",
-        "pass_through_not_copied",
-        "pass_through_in_bfloat16",
-        "rotates_the_last_channels",
-    ],
     minimum=5,
 )
-def channels(trial: Trial, case: Case) -> None:
+def channels(context: CheckContext, case: Case) -> None:
     """Compare the other channels' bits; one input holds NaN, infinities and -0."""
-    x = trial.x(case)
-    rest = np.setdiff1d(np.arange(trial.spec.head_dim), pair_channels(trial.spec))
+    x = context.x(case)
+    rest = np.setdiff1d(np.arange(context.spec.head_dim), pair_channels(context.spec))
     if case.parameter == _ODD_NUMBERS:
         odd = np.array([np.nan, np.inf, -np.inf, -0.0, 1.0])
         x[..., rest] = np.resize(odd, rest.size).astype(x.dtype)
-    demand_untouched(trial, x, trial.apply(x, trial.positions(case)))
+    demand_untouched(context, x, context.apply(x, context.positions(case)))
 
 
 def demand_untouched(
-    trial: Trial, x: npt.NDArray[Any], y: npt.NDArray[Any], where: str = ""
+    context: CheckContext, x: npt.NDArray[Any], y: npt.NDArray[Any], where: str = ""
 ) -> None:
     """Fail if a channel that does not rotate lost a bit; `where` begins the message."""
-    rest = np.setdiff1d(np.arange(trial.spec.head_dim), pair_channels(trial.spec))
+    rest = np.setdiff1d(np.arange(context.spec.head_dim), pair_channels(context.spec))
     bad = np.argwhere(~same_numbers(x[..., rest], y[..., rest]))
     if bad.size:
         row, token, head, n = (int(i) for i in bad[0])
@@ -77,39 +56,49 @@ def demand_untouched(
             f"{y[row, token, head, c]}, want {x[row, token, head, c]} (row {row}, token {token}, "
             f"head {head})",
             # A result that holds nothing there was never written to.
-            fault=_amplified(trial, x[..., rest], y[..., rest])
+            fault=_amplified(context, x[..., rest], y[..., rest])
             or ("partial" if y[..., rest].any() or where else "aliasing"),
         )
 
 
-def _amplified(trial: Trial, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Fault | None:
+def _amplified(context: CheckContext, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Fault | None:
     """The class where channels that do not rotate got the amplitude as well."""
-    amplitude = float(trial.spec.frequencies.amplitude)
+    amplitude = float(context.spec.frequencies.amplitude)
     want = np.asarray(x, np.float64) * amplitude
     finite = np.isfinite(want)
     near = np.abs(np.asarray(y, np.float64) - want)[finite] <= np.abs(want)[finite] / 64
     return "scaling" if abs(amplitude - 1) > 1 / 32 and near.all() and want.any() else None
 
 
-@VALUES.check(
-    fixed=lambda trial: [c for c in numeric_fixed(trial)[:6] if c.values == "normal"],
-    kills=["rotates_v", "values_through_half"],
+@clause(
+    id="passthrough.values",
+    sentence=(
+        "Of the three arrays of an attention layer q and k are rotated, and v comes out bit for "
+        "bit as it went in."
+    ),
+    formula=r"(q, k, v) \mapsto (f(q), f(k), v)",
+    reference="rope_ref.attention:attention_logits",
+    fault="aliasing",
+    surface="attention",
+    fixed=lambda context: [c for c in numeric_fixed(context)[:6] if c.values == "normal"],
     minimum=2,
 )
-def values(trial: Trial, case: Case) -> None:
+def values(context: CheckContext, case: Case) -> None:
     """Hand q, k and v over, then once more with NaN, infinities and -0 in v."""
     # Grouped heads where the number of heads allows.
-    q, k, v = layer_data(trial, replace(case, parameter=case.heads // 4))
-    positions = trial.positions(case)
+    q, k, v = layer_data(context, replace(case, parameter=case.heads // 4))
+    positions = context.positions(case)
     for given in (v, odd_numbers(v)):
-        *rotated, after = call_layer(trial, (q, k, given), positions)
+        *rotated, after = call_layer(context, (q, k, given), positions)
         if not same_numbers(given, after).all():
             raise CheckFailure(
                 "v was changed: only q and k are rotated", fault=_rounding(given, after)
             )
         for name, x, y in zip("qk", (q, k), rotated, strict=True):
             try:
-                trial.demand(trial.judge(y, x, positions), f"{name} is not rotated as it should be")
+                context.demand(
+                    context.judge(y, x, positions), f"{name} is not rotated as it should be"
+                )
             except CheckFailure as failure:
                 failure.fault = failure.fault or "kernel-shape"  # for v it would be another
                 raise
@@ -126,8 +115,8 @@ def _rounding(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> Fault | None
 _ODD_NUMBERS = 1
 
 
-def _with_odd_numbers(trial: Trial) -> Case:
-    return replace(numeric_fixed(trial)[0], parameter=_ODD_NUMBERS)
+def _with_odd_numbers(context: CheckContext) -> Case:
+    return replace(numeric_fixed(context)[0], parameter=_ODD_NUMBERS)
 
 
 def same_numbers(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

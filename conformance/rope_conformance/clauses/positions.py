@@ -10,11 +10,9 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.claim import RequestKind
 from rope_conformance.faults import Fault
-from rope_conformance.inputs import data_type
-from rope_conformance.registry import Clause
-from rope_conformance.requests import (
+from rope_conformance.inputs.cases import data_type
+from rope_conformance.inputs.requests import (
     Asked,
     Integers,
     PositionRequest,
@@ -23,93 +21,43 @@ from rope_conformance.requests import (
     pieces,
     right_positions,
 )
-from rope_conformance.trial import CheckFailure, TargetRaised, Trial
-from rope_ref import context_parallel_tokens
-from rope_ref.positions import ORDERS
+from rope_conformance.judging.clause import clause
+from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.target.claim import RequestKind
+from rope_ref.positions import context_parallel_tokens
+from rope_ref.positions.sequences import ORDERS
 
 
-def _asks_for(kind: RequestKind) -> Callable[[Trial], str | None]:
-    def opened(trial: Trial) -> str | None:
-        if kind not in trial.claim.requests:
+def _asks_for(kind: RequestKind) -> Callable[[CheckContext], str | None]:
+    def opened(context: CheckContext) -> str | None:
+        if kind not in context.claim.requests:
             return f"requests of the kind {kind!r} are not claimed"
-        low, high = trial.claim.position_range
+        low, high = context.claim.position_range
         return None if low <= 0 <= high else "position 0 is not in the claimed range"
 
     return opened
 
 
-PADDED = Clause(
-    id="positions.padded",
-    sentence=(
-        "In a padded batch the tokens of each row stand at 0, 1, 2, ..., wherever its padding lies."
-    ),
-    formula=r"p_{b,t} = \sum_{s<t} m_{b,s} \quad \text{where } m_{b,t} = 1",
-    reference="rope_ref.positions:padded_positions",
-    fault="position",
-    surface="positions",
-    opened_by=_asks_for("padded"),
-)
-
-PACKED = Clause(
-    id="positions.packed",
-    sentence=(
-        "In a pack each document starts again at 0; so does each row of a batch that is laid flat."
-    ),
-    formula=r"p_t = t - \textstyle\sum_{d' < d(t)} n_{d'}",
-    reference="rope_ref.positions:packed_positions",
-    fault="position",
-    surface="positions",
-    opened_by=_asks_for("packed"),
-)
-
-DECODING = Clause(
-    id="positions.decoding",
-    sentence=(
-        "The first new token of a row stands at the number of its tokens in the cache, the others "
-        "follow one by one."
-    ),
-    formula=r"p_{b,t} = n_b + t",
-    reference="rope_ref.positions:decoding_positions",
-    fault="position",
-    surface="positions",
-    opened_by=_asks_for("decoding"),
-)
-
-CONTEXT_PARALLEL = Clause(
-    id="positions.context_parallel",
-    sentence=(
-        "A token has the same position on whichever rank it lies: rank c of n holds chunk c of n "
-        "of each document (contiguous), or chunks c and 2n-1-c of 2n (zigzag)."
-    ),
-    formula=r"c \in \{0, \dots, n-1\} \text{ holds } (c) \text{ of } n, \text{ or } "
-    r"(c,\, 2n-1-c) \text{ of } 2n",
-    reference="rope_ref.positions:context_parallel_tokens",
-    fault="distributed",
-    surface="positions",
-    opened_by=_asks_for("context parallel"),
-)
-
-
-def _judge(trial: Trial, case: Asked) -> None:
+def _judge(context: CheckContext, case: Asked) -> None:
     """Put the requests to one object and compare every position of a token.
 
     A factory makes a new object, so that what fails does so by these requests alone.
     """
-    asked = _anew(trial)
+    asked = _anew(context)
     answers: list[tuple[Any, Integers]] = []
     try:
         for n, request in enumerate(case.requests):
             try:
                 result, got = _answer(asked, request)
             except CheckFailure as failure:
-                if n and _right_alone(trial, request):
+                if n and _right_alone(context, request):
                     raise CheckFailure(f"{failure}; {_ALONE}", fault="cache") from None
                 raise
             answers.append((result, got))
             bad = _wrong_tokens(request, got)
             if bad.any():
                 earlier = f"request {n + 1} of {len(case.requests)}, " if n else ""
-                _fail(trial, request, case.requests[:n], got, bad, earlier)
+                _fail(context, request, case.requests[:n], got, bad, earlier)
         for n, (result, got) in enumerate(answers, 1):
             if (asked.host(result) != got).any():
                 raise CheckFailure(
@@ -118,25 +66,25 @@ def _judge(trial: Trial, case: Asked) -> None:
                     fault="aliasing",
                 )
     finally:
-        trial.outputs |= asked.outputs
-        if asked is not trial:
-            trial.implementation.calls += asked.implementation.calls
+        context.outputs |= asked.outputs
+        if asked is not context:
+            context.implementation.calls += asked.implementation.calls
 
 
 _ALONE = "the same request alone is answered rightly"
 
 
-def _right_alone(trial: Trial, request: PositionRequest) -> bool:
+def _right_alone(context: CheckContext, request: PositionRequest) -> bool:
     try:
-        _, got = _answer(_anew(trial), request)
+        _, got = _answer(_anew(context), request)
     except (CheckFailure, TargetRaised):
         return False
     return not _wrong_tokens(request, got).any()
 
 
-def _anew(trial: Trial) -> Trial:
-    """A trial of a new object where one can be made, else the same trial."""
-    return trial.anew() if trial.implementation.is_factory else trial
+def _anew(context: CheckContext) -> CheckContext:
+    """A context of a new object where one can be made, else the same context."""
+    return context.anew() if context.implementation.is_factory else context
 
 
 def _wrong_tokens(request: PositionRequest, got: Integers) -> npt.NDArray[np.bool_]:
@@ -145,7 +93,7 @@ def _wrong_tokens(request: PositionRequest, got: Integers) -> npt.NDArray[np.boo
 
 
 def _fail(
-    trial: Trial,
+    context: CheckContext,
     request: PositionRequest,
     before: tuple[PositionRequest, ...],
     got: Integers,
@@ -156,7 +104,7 @@ def _fail(
     place = tuple(int(i) for i in np.argwhere(bad)[0])
     names = ("row", "token")[-len(place) :]
     where = ", ".join(f"{name} {i}" for name, i in zip(names, place, strict=True))
-    words, fault = _likely(trial, request, before, got)
+    words, fault = _likely(context, request, before, got)
     words = words and f": {words}"
     raise CheckFailure(
         f"{request.kind}: {earlier}{where} is at position {got[place]}, must be at {want[place]}"
@@ -165,13 +113,13 @@ def _fail(
     )
 
 
-def _answer(trial: Trial, request: PositionRequest) -> tuple[Any, Integers]:
+def _answer(context: CheckContext, request: PositionRequest) -> tuple[Any, Integers]:
     """What was answered, and the same as int64, once it is integers in the right shape."""
     want = right_positions(request)
-    result = trial.call("positions", request)
+    result = context.call("positions", request)
     call = f"positions(request) of kind {request.kind!r}"
     try:
-        host = trial.host(result)
+        host = context.host(result)
     except Exception as error:  # whatever the framework of the result raises
         raise CheckFailure(
             f"{call} returned {type(result).__name__}, of which no array can be made: {error}",
@@ -187,7 +135,7 @@ def _answer(trial: Trial, request: PositionRequest) -> tuple[Any, Integers]:
             f"{call} returned shape {host.shape}, must be {want.shape}",
             fault=_class_of(request),
         )
-    trial.outputs.add(hash(host.tobytes()))
+    context.outputs.add(hash(host.tobytes()))
     return result, host.astype(np.int64)
 
 
@@ -203,19 +151,19 @@ _Guess = tuple[str, Integers, Fault | None]
 
 
 def _likely(
-    trial: Trial,
+    context: CheckContext,
     request: PositionRequest,
     before: tuple[PositionRequest, ...],
     got: Integers,
 ) -> tuple[str, Fault | None]:
     """The wrong formula that explains an answer, in words, and the class of such a fault."""
-    if before and _right_alone(trial, request):
+    if before and _right_alone(context, request):
         stale = any(np.array_equal(right_positions(one).clip(min=0), got) for one in before)
         # What is in the cache is what decoding asks about; elsewhere nothing should be kept.
         return _ALONE, "cache" if stale or request.kind != "decoding" else None
     # A small input is one that many formulas explain, so another is tried first.
-    telling = _telling(request, trial)
-    answer = _tried(trial, telling)
+    telling = _telling(request, context)
+    answer = _tried(context, telling)
     if not _wrong_tokens(telling, answer).any():
         telling, answer = request, got
     tokens = right_positions(telling) >= 0
@@ -225,17 +173,17 @@ def _likely(
     return "", None
 
 
-def _tried(trial: Trial, request: PositionRequest) -> Integers:
+def _tried(context: CheckContext, request: PositionRequest) -> Integers:
     """What a new object answers; the right positions if it cannot, which explain nothing."""
     try:
-        return _answer(_anew(trial), request)[1]
+        return _answer(_anew(context), request)[1]
     except (CheckFailure, TargetRaised):
         return right_positions(request)
 
 
-def _telling(request: PositionRequest, trial: Trial) -> PositionRequest:
+def _telling(request: PositionRequest, context: CheckContext) -> PositionRequest:
     """A request of the same kind that few formulas answer alike; the same if not claimed."""
-    last = trial.claim.position_range[1]
+    last = context.claim.position_range[1]
     if request.kind == "padded":
         rows = ((0, 0, 1, 1, 1), (1, 1, 1, 1, 1), (1, 1, 1, 1, 0), (0, 1, 0, 1, 1))
         telling = replace(request, mask=rows)
@@ -245,7 +193,7 @@ def _telling(request: PositionRequest, trial: Trial) -> PositionRequest:
         telling = replace(request, cached=(300, 5, max(min(40000, last - 2), 0)), tokens=3)
     else:
         telling = replace(request, lengths=(8, 16, 8), rank=1, ranks=2)
-    return telling if Asked((telling,)).inside(trial.claim) else request
+    return telling if Asked((telling,)).inside(context.claim) else request
 
 
 def _guesses(request: PositionRequest, got: Integers) -> Iterator[_Guess]:
@@ -319,80 +267,80 @@ def _rounded(want: Integers) -> Iterator[_Guess]:
         yield f"positions wrap around in {bits} bits", wrapped, None
 
 
-@PADDED.check(
-    fixed=lambda trial: fixed_requests(trial.claim, "padded"),
-    generated=lambda trial: drawn_requests(trial.claim, "padded"),
-    kills=[
-        "counts_padding",
-        "flat_token_index",
-        "mask_of_first_row",
-        "masks_kept_by_row_sums",
-        "counts_down_the_batch",
-        "padding_on_the_left_only",
-        "holes_counted",
-        "positions_start_at_one",
-        "positions_as_floats",
-    ],
+@clause(
+    id="positions.padded",
+    sentence=(
+        "In a padded batch the tokens of each row stand at 0, 1, 2, ..., wherever its padding lies."
+    ),
+    formula=r"p_{b,t} = \sum_{s<t} m_{b,s} \quad \text{where } m_{b,t} = 1",
+    reference="rope_ref.positions.sequences:padded_positions",
+    fault="position",
+    surface="positions",
+    opened_by=_asks_for("padded"),
+    fixed=lambda context: fixed_requests(context.claim, "padded"),
+    generated=lambda context: drawn_requests(context.claim, "padded"),
     minimum=5,
 )
-def padded(trial: Trial, case: Asked) -> None:
+def padded(context: CheckContext, case: Asked) -> None:
     """Ask for batches padded on the left, on the right, in between, and not at all."""
-    _judge(trial, case)
+    _judge(context, case)
 
 
-@PACKED.check(
-    fixed=lambda trial: fixed_requests(trial.claim, "packed"),
-    generated=lambda trial: drawn_requests(trial.claim, "packed"),
-    kills=[
-        "runs_through_the_pack",
-        "restarts_by_first_length",
-        "empty_document_hides_a_boundary",
-        "pack_in_bfloat16",
-        "plan_kept_by_length",
-        "packs_share_a_buffer",
-    ],
+@clause(
+    id="positions.packed",
+    sentence=(
+        "In a pack each document starts again at 0; so does each row of a batch that is laid flat."
+    ),
+    formula=r"p_t = t - \textstyle\sum_{d' < d(t)} n_{d'}",
+    reference="rope_ref.positions.sequences:packed_positions",
+    fault="position",
+    surface="positions",
+    opened_by=_asks_for("packed"),
+    fixed=lambda context: fixed_requests(context.claim, "packed"),
+    generated=lambda context: drawn_requests(context.claim, "packed"),
     minimum=5,
 )
-def packed(trial: Trial, case: Asked) -> None:
+def packed(context: CheckContext, case: Asked) -> None:
     """Ask for packs of equal and unequal documents, some of one token or of none."""
-    _judge(trial, case)
+    _judge(context, case)
 
 
-@DECODING.check(
-    fixed=lambda trial: fixed_requests(trial.claim, "decoding"),
-    generated=lambda trial: drawn_requests(trial.claim, "decoding"),
-    kills=[
-        "one_past_the_cache",
-        "prompt_counted_again",
-        "cache_not_counted",
-        "cache_of_first_row",
-        "new_tokens_at_one_position",
-        "sixteen_bit_positions",
-        "decoding_frozen_by_shape",
-        "decoding_kept_by_first_row",
-    ],
+@clause(
+    id="positions.decoding",
+    sentence=(
+        "The first new token of a row stands at the number of its tokens in the cache, the others "
+        "follow one by one."
+    ),
+    formula=r"p_{b,t} = n_b + t",
+    reference="rope_ref.positions.sequences:decoding_positions",
+    fault="position",
+    surface="positions",
+    opened_by=_asks_for("decoding"),
+    fixed=lambda context: fixed_requests(context.claim, "decoding"),
+    generated=lambda context: drawn_requests(context.claim, "decoding"),
     minimum=5,
 )
-def decoding(trial: Trial, case: Asked) -> None:
+def decoding(context: CheckContext, case: Asked) -> None:
     """Ask for one and several new tokens after caches of equal and unequal length."""
-    _judge(trial, case)
+    _judge(context, case)
 
 
-@CONTEXT_PARALLEL.check(
-    fixed=lambda trial: fixed_requests(trial.claim, "context parallel"),
-    generated=lambda trial: drawn_requests(trial.claim, "context parallel"),
-    kills=[
-        "rank_counts_from_zero",
-        "rows_without_document_start",
-        "pack_cut_as_one_document",
-        "zigzag_taken_for_contiguous",
-        "late_chunk_first",
-        "late_chunk_one_off",
-        "every_nth_token",
-        "parts_kept_without_order",
-    ],
+@clause(
+    id="positions.context_parallel",
+    sentence=(
+        "A token has the same position on whichever rank it lies: rank c of n holds chunk c of n "
+        "of each document (contiguous), or chunks c and 2n-1-c of 2n (zigzag)."
+    ),
+    formula=r"c \in \{0, \dots, n-1\} \text{ holds } (c) \text{ of } n, \text{ or } "
+    r"(c,\, 2n-1-c) \text{ of } 2n",
+    reference="rope_ref.positions.sequences:context_parallel_tokens",
+    fault="distributed",
+    surface="positions",
+    opened_by=_asks_for("context parallel"),
+    fixed=lambda context: fixed_requests(context.claim, "context parallel"),
+    generated=lambda context: drawn_requests(context.claim, "context parallel"),
     minimum=5,
 )
-def context_parallel(trial: Trial, case: Asked) -> None:
+def context_parallel(context: CheckContext, case: Asked) -> None:
     """Ask one object for the parts of all ranks, in both orders."""
-    _judge(trial, case)
+    _judge(context, case)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy import bound, compare, pair_norm, per_token
-from rope_conformance.clauses._common import pairs
-from rope_conformance.inputs import Case, cases, data_type, free_positions
-from rope_conformance.places import on_all_axes
-from rope_conformance.registry import EITHER, Clause
-from rope_conformance.shapes import repeated, usual_shape
-from rope_conformance.trial import Trial
-from rope_ref import Given, RopeSpec, cos_sin, pair_channels
+from rope_conformance.accuracy.bound import bound, compare, pair_norm, per_token
+from rope_conformance.inputs.cases import Case, cases, data_type, free_positions
+from rope_conformance.inputs.position_axes import on_all_axes
+from rope_conformance.inputs.shapes import repeated, usual_shape
+from rope_conformance.judging.clause import EITHER, clause
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.probes import pairs
+from rope_ref import ExplicitFrequencies, RopeSpec, cos_sin, pair_channels
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -25,22 +25,22 @@ Array = npt.NDArray[np.float64]
 _SECOND_ORDER = 1 + 2**-5  # products of two errors
 
 
-def _offsets(trial: Trial) -> str | None:
-    if free_positions(trial.claim) or "offset" in trial.claim.position_forms:
+def _offsets(context: CheckContext) -> str | None:
+    if free_positions(context.claim) or "offset" in context.claim.position_forms:
         return None
     return "needs positions that can start anywhere"
 
 
-def _worked_example(trial: Trial) -> str | None:
-    low, high = trial.claim.position_range
-    if trial.spec.rotary_dim == 0 or trial.spec.theta()[0] != 1:
+def _worked_example(context: CheckContext) -> str | None:
+    low, high = context.claim.position_range
+    if context.spec.rotary_dim == 0 or context.spec.theta()[0] != 1:
         return "needs theta_0 = 1"
     if low > 0 or high < 7:
         return "needs positions 0 to 7"
-    return _offsets(trial)
+    return _offsets(context)
 
 
-OFFSET = Clause(
+@clause(
     id="score.offset",
     sentence=(
         "The score of a query and a key stays the same when both positions move by the same amount."
@@ -50,9 +50,63 @@ OFFSET = Clause(
     fault="position",
     surface=EITHER,
     opened_by=_offsets,
+    fixed=lambda context: [
+        _moved(context, replace(_three(context), parameter=s))
+        for s in (1, 7, 255, 2**16)
+        if s + 9 <= _top(context)
+    ],
+    generated=lambda context: _offset_cases(context),
+    minimum=50,
+    numeric=True,
 )
+def offset(context: CheckContext, case: Case) -> None:
+    """Score every token with every other, pair by pair, here and `parameter` positions later."""
+    here, move = context.positions(case), case.parameter
+    words = f"the score of a pair changed when both positions moved by {move} (scores)"
+    demand_same_scores(context, case, here, here + move, words)
 
-WORKED = Clause(
+
+def demand_same_scores(
+    context: CheckContext, case: Case, here: npt.NDArray[Any], there: npt.NDArray[Any], message: str
+) -> None:
+    """Fail if the score of any two tokens is not the same at two sets of positions.
+
+    Pair by pair, since the score of the whole head would hide one wrong pair among many.
+    """
+    q = context.x(case)
+    k = context.x(Case(case.batch, case.tokens, case.heads, case.positions, seed=case.seed + 1000))
+    scores, allowed = [], np.zeros(())
+    r_q, r_k = pair_norm(q, context.spec), pair_norm(k, context.spec)
+    with np.errstate(divide="ignore"):
+        scale = r_q[:, :, None] * r_k[:, None, :]
+    for positions in (here, there):
+        rotated_q = pairs(context, context.apply(q, positions), output=True)
+        rotated_k = pairs(context, context.apply(k, positions), output=True)
+        scores.append((rotated_q[:, :, :, None] * rotated_k[:, :, None, :]).sum(axis=0))
+        p = per_token(positions, context.spec)
+        own_q = bound(context.profile, context.spec, p, context.dtype, r_q, norm=True)
+        own_k = bound(context.profile, context.spec, p, context.dtype, r_k, norm=True)
+        allowed = allowed + (own_q[:, :, None] + own_k[:, None, :])
+    allowed = _SECOND_ORDER * allowed
+    # Axes are now (B, Tq, Tk, H, R/2); the report wants (B, T, H, R/2).
+    shape = (case.batch, case.tokens**2, case.heads, context.spec.rotary_dim // 2)
+    error = np.abs(scores[1] - scores[0])
+    p = per_token(here, context.spec)
+    p_q = np.broadcast_to(p[:, :, None], (p.shape[0], case.tokens, case.tokens, *p.shape[2:]))
+    judgement = compare(
+        error.reshape(shape),
+        scale.reshape(shape),
+        np.broadcast_to(allowed, error.shape).reshape(shape),
+        p_q.reshape(p.shape[0], -1, *p.shape[2:]),
+        context.dtype,
+        got=_on_channels(context, scores[1].reshape(shape)),
+        want=_on_channels(context, scores[0].reshape(shape)),
+    )
+    context.count(judgement)
+    context.demand(judgement, message)
+
+
+@clause(
     id="score.worked_example",
     sentence=(
         "With theta_0 = 1 and q = k = the first unit vector of pair 0, the score is A**2 cos 2 at "
@@ -63,154 +117,85 @@ WORKED = Clause(
     fault="frequency",
     surface=EITHER,
     opened_by=_worked_example,
+    fixed=lambda context: [_row(context, (0, 2)), _row(context, (5, 7))],
 )
-
-
-@OFFSET.check(
-    fixed=lambda trial: [
-        _moved(trial, replace(_three(trial), parameter=s))
-        for s in (1, 7, 255, 2**16)
-        if s + 9 <= _top(trial)
-    ],
-    generated=lambda trial: _offset_cases(trial),
-    kills=["base_grows_with_length", "skips_last_odd_token"],
-    minimum=50,
-    numeric=True,
-)
-def offset(trial: Trial, case: Case) -> None:
-    """Score every token with every other, pair by pair, here and `parameter` positions later."""
-    here, move = trial.positions(case), case.parameter
-    words = f"the score of a pair changed when both positions moved by {move} (scores)"
-    demand_same_scores(trial, case, here, here + move, words)
-
-
-def demand_same_scores(
-    trial: Trial, case: Case, here: npt.NDArray[Any], there: npt.NDArray[Any], message: str
-) -> None:
-    """Fail if the score of any two tokens is not the same at two sets of positions.
-
-    Pair by pair, since the score of the whole head would hide one wrong pair among many.
-    """
-    q = trial.x(case)
-    k = trial.x(Case(case.batch, case.tokens, case.heads, case.positions, seed=case.seed + 1000))
-    scores, allowed = [], np.zeros(())
-    r_q, r_k = pair_norm(q, trial.spec), pair_norm(k, trial.spec)
-    with np.errstate(divide="ignore"):
-        scale = r_q[:, :, None] * r_k[:, None, :]
-    for positions in (here, there):
-        rotated_q = pairs(trial, trial.apply(q, positions), output=True)
-        rotated_k = pairs(trial, trial.apply(k, positions), output=True)
-        scores.append((rotated_q[:, :, :, None] * rotated_k[:, :, None, :]).sum(axis=0))
-        p = per_token(positions, trial.spec)
-        own_q = bound(trial.profile, trial.spec, p, trial.dtype, r_q, norm=True)
-        own_k = bound(trial.profile, trial.spec, p, trial.dtype, r_k, norm=True)
-        allowed = allowed + (own_q[:, :, None] + own_k[:, None, :])
-    allowed = _SECOND_ORDER * allowed
-    # Axes are now (B, Tq, Tk, H, R/2); the report wants (B, T, H, R/2).
-    shape = (case.batch, case.tokens**2, case.heads, trial.spec.rotary_dim // 2)
-    error = np.abs(scores[1] - scores[0])
-    p = per_token(here, trial.spec)
-    p_q = np.broadcast_to(p[:, :, None], (p.shape[0], case.tokens, case.tokens, *p.shape[2:]))
-    judgement = compare(
-        error.reshape(shape),
-        scale.reshape(shape),
-        np.broadcast_to(allowed, error.shape).reshape(shape),
-        p_q.reshape(p.shape[0], -1, *p.shape[2:]),
-        trial.dtype,
-        got=_on_channels(trial, scores[1].reshape(shape)),
-        want=_on_channels(trial, scores[0].reshape(shape)),
-    )
-    trial.count(judgement)
-    trial.demand(judgement, message)
-
-
-@WORKED.check(
-    fixed=lambda trial: [_row(trial, (0, 2)), _row(trial, (5, 7))],
-    kills=[
-        "ladder_starts_at_one",
-        "degrees",
-        "exponent_of_odd_channels",
-        "turns_for_radians",
-        "rotates_twice",
-    ],
-)
-def worked_example(trial: Trial, case: Case) -> None:
+def worked_example(context: CheckContext, case: Case) -> None:
     """Two tokens, one pair, one number everybody can compute."""
-    positions = on_all_axes(case.position_array(), trial.spec)
-    first = pair_channels(trial.spec)[0, 0]
+    positions = on_all_axes(case.position_array(), context.spec)
+    first = pair_channels(context.spec)[0, 0]
     tokens = positions.shape[-1]
-    shape = (case.batch, tokens, case.heads, trial.spec.head_dim)
-    x = np.zeros(shape, dtype=data_type(trial.dtype))
+    shape = (case.batch, tokens, case.heads, context.spec.head_dim)
+    x = np.zeros(shape, dtype=data_type(context.dtype))
     x[..., first] = 1
-    y = np.asarray(trial.apply(x, positions), np.float64)
+    y = np.asarray(context.apply(x, positions), np.float64)
     score = float(y[0, 0, 0] @ y[0, -1, 0])
-    one_pair = RopeSpec(2, layout="half", frequencies=Given([1.0]))
-    amplitude = float(trial.spec.frequencies.amplitude)
+    one_pair = RopeSpec(2, layout="half", frequencies=ExplicitFrequencies([1.0]))
+    amplitude = float(context.spec.frequencies.amplitude)
     # Two apart; tried with one token alone, they are none apart.
     apart = case.positions[-1] - case.positions[0]
     want = amplitude**2 * float(cos_sin(apart, one_pair)[0][0])
-    p = per_token(positions, trial.spec)
-    both = bound(trial.profile, trial.spec, p, trial.dtype, amplitude, norm=True)[0, :, 0, 0]
+    p = per_token(positions, context.spec)
+    both = bound(context.profile, context.spec, p, context.dtype, amplitude, norm=True)[0, :, 0, 0]
     allowed = _SECOND_ORDER * (both[0] + both[-1])
     judgement = compare(
         np.full((1, 1, 1, 1), abs(score - want)),
         np.full((1, 1, 1, 1), amplitude**2),
         np.full((1, 1, 1, 1), allowed),
         p[:, -1:, :, :1],
-        trial.dtype,
-        got=_on_channels(trial, np.full((1, 1, 1, 1), score)),
-        want=_on_channels(trial, np.full((1, 1, 1, 1), want)),
+        context.dtype,
+        got=_on_channels(context, np.full((1, 1, 1, 1), score)),
+        want=_on_channels(context, np.full((1, 1, 1, 1), want)),
     )
-    trial.demand(
+    context.demand(
         judgement,
         f"the score of positions ({case.positions[0]}, {case.positions[-1]}) is {score:.9g}, "
         f"not cos {apart} = {want:.9g} (scores)",
     )
 
 
-def _three(trial: Trial) -> Case:
+def _three(context: CheckContext) -> Case:
     """Three positions near each other; some of them again where a new shape is a compilation."""
-    if not trial.namespace.fixed_shapes:
+    if not context.namespace.fixed_shapes:
         return Case(2, 3, 2, (0, 2, 9))
-    batch, tokens, heads = usual_shape(trial.claim)
+    batch, tokens, heads = usual_shape(context.claim)
     return Case(batch, tokens, heads, repeated((0, 2, 9), tokens))
 
 
-def _row(trial: Trial, ends: tuple[int, int]) -> Case:
-    if not free_positions(trial.claim):
+def _row(context: CheckContext, ends: tuple[int, int]) -> Case:
+    if not free_positions(context.claim):
         return Case(1, ends[1] - ends[0] + 1, 1, range(ends[0], ends[1] + 1))
-    if not trial.namespace.fixed_shapes:
+    if not context.namespace.fixed_shapes:
         return Case(1, 2, 1, ends)
-    batch, tokens, heads = usual_shape(trial.claim)
-    return trial.cut(Case(batch, tokens, heads, (*repeated(ends, tokens - 1), ends[1])))
+    batch, tokens, heads = usual_shape(context.claim)
+    return context.cut(Case(batch, tokens, heads, (*repeated(ends, tokens - 1), ends[1])))
 
 
-def _top(trial: Trial) -> int:
-    return trial.claim.position_range[1]
+def _top(context: CheckContext) -> int:
+    return context.claim.position_range[1]
 
 
-def _moved(trial: Trial, case: Case) -> Case:
-    row = case.positions if free_positions(trial.claim) else range(case.tokens)
-    return trial.cut(replace(case, positions=row))
+def _moved(context: CheckContext, case: Case) -> Case:
+    row = case.positions if free_positions(context.claim) else range(case.tokens)
+    return context.cut(replace(case, positions=row))
 
 
-def _offset_cases(trial: Trial) -> SearchStrategy[Case]:
+def _offset_cases(context: CheckContext) -> SearchStrategy[Case]:
     from hypothesis import strategies as st
 
-    low, top = trial.claim.position_range
+    low, top = context.claim.position_range
     moves = [move for move in (1, 2, 7, 64, 255) if move <= (top - low) // 2] or [0]
     high = top - max(moves)
-    most = 5 if trial.namespace.fixed_shapes else 4
-    drawn = cases(trial.claim, high=high, max_tokens=most).map(trial.cut)
+    most = 5 if context.namespace.fixed_shapes else 4
+    drawn = cases(context.claim, high=high, max_tokens=most).map(context.cut)
     return st.builds(
         lambda case, move: replace(case, parameter=move), drawn, st.sampled_from(moves)
     )
 
 
-def _on_channels(trial: Trial, per_pair: Array) -> Array:
+def _on_channels(context: CheckContext, per_pair: Array) -> Array:
     """Numbers per pair, laid on both channels of each pair for the report."""
-    out: npt.NDArray[Any] = np.zeros((*per_pair.shape[:-1], trial.spec.head_dim))
-    channels = pair_channels(trial.spec, output=True)[:, : per_pair.shape[-1]]
+    out: npt.NDArray[Any] = np.zeros((*per_pair.shape[:-1], context.spec.head_dim))
+    channels = pair_channels(context.spec, output=True)[:, : per_pair.shape[-1]]
     out[..., channels[0]] = per_pair
     out[..., channels[1]] = per_pair
     return out

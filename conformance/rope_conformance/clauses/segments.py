@@ -1,7 +1,7 @@
 """Which positions tokens have where text, images and videos follow each other.
 
-``segment_positions(segments)`` is given `rope_ref.TextSegment` and `rope_ref.GridSegment`
-objects, and returns time, row and column of each token: integers (3, T).
+``segment_positions(segments)`` is given objects of `rope_ref.positions.TextSegment` and
+`rope_ref.positions.GridSegment`, and returns time, row and column of each token: integers (3, T).
 
 A prompt in which two grids touch, or whose grids have another merge than 2, may be refused
 with `Unsupported`: public models put marks around their images, and merge by 2. What is
@@ -13,59 +13,32 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.implementation import Unsupported
-from rope_conformance.registry import Clause
-from rope_conformance.segments import Prompt, TextSegment, drawn_prompts, fixed_prompts
-from rope_conformance.trial import CheckFailure, Trial
+from rope_conformance.inputs.segments import Prompt, TextSegment, drawn_prompts, fixed_prompts
+from rope_conformance.judging.clause import clause
+from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.target.implementation import Unsupported
 
 Integers = npt.NDArray[np.int64]
 
 
-def _from_0(trial: Trial) -> str | None:
-    low, high = trial.claim.position_range
+def _from_0(context: CheckContext) -> str | None:
+    low, high = context.claim.position_range
     return None if low <= 0 <= high else "position 0 is not in the claimed range"
 
 
-GRID = Clause(
-    id="segments.grid",
-    sentence=(
-        "Tokens of an image or a video stand at their frame, row and column, counted from where "
-        "it begins; time is frame times interval, then cut to an integer."
-    ),
-    formula=r"p = p_0 + (\lfloor f \Delta \rfloor,\, r,\, c)",
-    reference="rope_ref.grids:grid_positions",
-    fault="multi-axis",
-    surface="segments",
-    opened_by=_from_0,
-)
-
-NEXT = Clause(
-    id="segments.next",
-    sentence=(
-        "A segment begins at 1 more than the largest position of all axes so far: text behind a "
-        "video does not stand where some of its frames do."
-    ),
-    formula=r"p_0 = 1 + \max_{a,\,s<t} p_{a,s}",
-    reference="rope_ref.multimodal:multimodal_positions",
-    fault="multi-axis",
-    surface="segments",
-    opened_by=_from_0,
-)
-
-
-def _answer(trial: Trial, prompt: Prompt) -> Integers | None:
+def _answer(context: CheckContext, prompt: Prompt) -> Integers | None:
     """What was answered, as integers in the right shape; None if it was refused, as it may be."""
     try:
-        result = trial.call("segments", prompt.segments)
+        result = context.call("segments", prompt.segments)
     except CheckFailure as failure:
         if not (prompt.refusable and isinstance(failure.__cause__, Unsupported)):
             raise
-        trial.inputs -= 1
+        context.inputs -= 1
         note = f"some prompts are refused: {failure.__cause__}"
-        trial.notes += [] if note in trial.notes else [note]
+        context.notes += [] if note in context.notes else [note]
         return None
     try:
-        host = trial.host(result)
+        host = context.host(result)
     except Exception as error:  # whatever the framework of the result raises
         raise CheckFailure(
             f"segment_positions returned {type(result).__name__}, of which no array can be made: "
@@ -82,19 +55,28 @@ def _answer(trial: Trial, prompt: Prompt) -> Integers | None:
             f"segment_positions returned shape {host.shape}, must be {prompt.positions().shape}: "
             "time, row and column of each token"
         )
-    trial.outputs.add(hash(host.tobytes()))
+    context.outputs.add(hash(host.tobytes()))
     return host.astype(np.int64)
 
 
-@GRID.check(
-    fixed=lambda trial: fixed_prompts(),
-    generated=lambda trial: drawn_prompts(trial.claim),
-    kills=["columns_before_rows", "interval_cut_first", "intervals_added_up", "merge_always_2"],
+@clause(
+    id="segments.grid",
+    sentence=(
+        "Tokens of an image or a video stand at their frame, row and column, counted from where "
+        "it begins; time is frame times interval, then cut to an integer."
+    ),
+    formula=r"p = p_0 + (\lfloor f \Delta \rfloor,\, r,\, c)",
+    reference="rope_ref.positions.grids:grid_positions",
+    fault="multi-axis",
+    surface="segments",
+    opened_by=_from_0,
+    fixed=lambda context: fixed_prompts(),
+    generated=lambda context: drawn_prompts(context.claim),
     minimum=5,
 )
-def grid(trial: Trial, prompt: Prompt) -> None:
+def grid(context: CheckContext, prompt: Prompt) -> None:
     """Count from the first token of each segment, wherever it stands."""
-    answer = _answer(trial, prompt)
+    answer = _answer(context, prompt)
     if answer is None:
         return
     for n, (segment, tokens) in enumerate(prompt.parts()):
@@ -109,20 +91,24 @@ def grid(trial: Trial, prompt: Prompt) -> None:
             )
 
 
-@NEXT.check(
-    fixed=lambda trial: fixed_prompts(),
-    generated=lambda trial: drawn_prompts(trial.claim),
-    kills=[
-        "text_behind_rows_and_columns",
-        "text_behind_all_patches",
-        "image_in_front_begins_at_1",
-        "image_over_the_image_before",
-    ],
+@clause(
+    id="segments.next",
+    sentence=(
+        "A segment begins at 1 more than the largest position of all axes so far: text behind a "
+        "video does not stand where some of its frames do."
+    ),
+    formula=r"p_0 = 1 + \max_{a,\,s<t} p_{a,s}",
+    reference="rope_ref.positions.multimodal:multimodal_positions",
+    fault="multi-axis",
+    surface="segments",
+    opened_by=_from_0,
+    fixed=lambda context: fixed_prompts(),
+    generated=lambda context: drawn_prompts(context.claim),
     minimum=5,
 )
-def next_(trial: Trial, prompt: Prompt) -> None:
+def next_(context: CheckContext, prompt: Prompt) -> None:
     """Look at the first token of each segment, given where those before it stand."""
-    answer, largest = _answer(trial, prompt), -1
+    answer, largest = _answer(context, prompt), -1
     if answer is None:
         return
     for n, (segment, tokens) in enumerate(prompt.parts()):

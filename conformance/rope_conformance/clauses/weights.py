@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.clauses._common import factory_only
 from rope_conformance.faults import Fault
-from rope_conformance.implementation import Unsupported
-from rope_conformance.inputs import data_type
-from rope_conformance.registry import Clause
-from rope_conformance.requests import Weights
-from rope_conformance.trial import CheckFailure, Trial
-from rope_ref import RopeSpec, channel_order, convert_weights
+from rope_conformance.inputs.cases import data_type
+from rope_conformance.inputs.requests import Weights
+from rope_conformance.judging.clause import clause
+from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.probes import factory_only
+from rope_conformance.target.implementation import Unsupported
+from rope_ref import RopeSpec
+from rope_ref.extensions import channel_order, convert_weights
 from rope_ref.spec import LAYOUTS
 
 if TYPE_CHECKING:
@@ -26,65 +27,17 @@ Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 
 
-def _layouts_differ(trial: Trial) -> str | None:
-    return None if trial.spec.rotary_dim >= 4 else "with one pair both layouts are the same"
+def _layouts_differ(context: CheckContext) -> str | None:
+    return None if context.spec.rotary_dim >= 4 else "with one pair both layouts are the same"
 
-
-PROJECTIONS = Clause(
-    id="weights.projections",
-    sentence=(
-        "A query or key projection in another layout has the same rows, those of each head in the "
-        "other order; key heads are counted by the number of key heads."
-    ),
-    formula=r"W'_{hD + j} = W_{hD + \pi(j)}",
-    reference="rope_ref.weights:convert_weights",
-    fault="layout",
-    surface="weights",
-    opened_by=_layouts_differ,
-)
-
-BIASES = Clause(
-    id="weights.biases",
-    sentence="The bias of a query or key projection is permuted like its rows.",
-    formula=r"b'_{hD + j} = b_{hD + \pi(j)}",
-    reference="rope_ref.weights:convert_weights",
-    fault="layout",
-    surface="weights",
-    opened_by=_layouts_differ,
-)
-
-NORMS = Clause(
-    id="weights.norms",
-    sentence=(
-        "The gains of a norm between projection and rotation are permuted like the rows, whether "
-        "each head has its own or all share them."
-    ),
-    formula=r"g'_{hD + j} = g_{hD + \pi(j)}, \qquad g'_j = g_{\pi(j)}",
-    reference="rope_ref.weights:convert_weights",
-    fault="layout",
-    surface="weights",
-    opened_by=_layouts_differ,
-)
-
-WIDTHS = Clause(
-    id="weights.widths",
-    sentence=(
-        "At other widths too, only the rotating channels of a head move, and they by rotary_dim."
-    ),
-    formula=r"\pi(j) = j \quad \text{where } j \ge R",
-    reference="rope_ref.weights:channel_order",
-    fault="partial",
-    surface="weights",
-    opened_by=factory_only,
-)
 
 _HEADS = ((4, 2), (8, 1), (3, 3), (1, 1), (6, 2), (2, 2), (8, 2))
 _SIZES = ((6, 6), (8, 8), (48, 48), (80, 20), (96, 32), (10, 6), (258, 258))
 
 
-def _every(trial: Trial, *which: Any, **rest: Any) -> list[Weights]:
+def _every(context: CheckContext, *which: Any, **rest: Any) -> list[Weights]:
     """All kinds, layouts and numbers of heads; fewer where each shape costs time."""
-    numbers = _HEADS[:2] if trial.namespace.fixed_shapes else _HEADS
+    numbers = _HEADS[:2] if context.namespace.fixed_shapes else _HEADS
     return [
         Weights(one, to, heads, kv_heads, **rest)
         for to in LAYOUTS
@@ -93,126 +46,145 @@ def _every(trial: Trial, *which: Any, **rest: Any) -> list[Weights]:
     ]
 
 
-def _large(trial: Trial, *which: Any, columns: int = 3) -> list[Weights]:
+def _large(context: CheckContext, *which: Any, columns: int = 3) -> list[Weights]:
     """More heads than are done at a time, odd numbers of them and of columns."""
-    if trial.namespace.fixed_shapes:
+    if context.namespace.fixed_shapes:
         which = which[:1]
-    other = LAYOUTS[LAYOUTS[0] == trial.spec.layout]
+    other = LAYOUTS[LAYOUTS[0] == context.spec.layout]
     return [Weights(one, other, 195, 65, columns=columns) for one in which]
 
 
-@PROJECTIONS.check(
-    fixed=lambda trial: [
-        *_every(trial, "q", "k"),
-        *(_square(one, trial) for one in _every(trial, "q", "k")[:2]),
-        *(replace(one, columns=1) for one in _every(trial, "q", "k")[:2]),
-        *_large(trial, "q", "k", columns=131),
+@clause(
+    id="weights.projections",
+    sentence=(
+        "A query or key projection in another layout has the same rows, those of each head in the "
+        "other order; key heads are counted by the number of key heads."
+    ),
+    formula=r"W'_{hD + j} = W_{hD + \pi(j)}",
+    reference="rope_ref.extensions.weights:convert_weights",
+    fault="layout",
+    surface="weights",
+    opened_by=_layouts_differ,
+    fixed=lambda context: [
+        *_every(context, "q", "k"),
+        *(_square(one, context) for one in _every(context, "q", "k")[:2]),
+        *(replace(one, columns=1) for one in _every(context, "q", "k")[:2]),
+        *_large(context, "q", "k", columns=131),
     ],
-    generated=lambda trial: _drawn(trial, "q", "k"),
-    kills=[
-        "keys_cut_into_query_heads",
-        "inverse_order",
-        "order_applied_twice",
-        "all_rows_as_one_head",
-        "head_dim_for_rotary_dim",
-        "columns_for_rows",
-        "nothing_moved",
-        "moves_whatever_is_asked",
-        "start_not_counted",
-        "through_float16",
-        "upcasts_weights",
-        "converts_in_place",
-        "rows_kept_by_length",
-        "heads_beyond_a_block_left_alone",
-        "columns_beyond_a_block_left_alone",
-    ],
+    generated=lambda context: _drawn(context, "q", "k"),
     minimum=10,
 )
-def projections(trial: Trial, case: Weights) -> None:
+def projections(context: CheckContext, case: Weights) -> None:
     """Convert projections of one head and several, with fewer key heads than query heads."""
-    _judge(trial, case)
+    _judge(context, case)
 
 
-@BIASES.check(
-    fixed=lambda trial: [*_every(trial, "q_bias", "k_bias"), *_large(trial, "q_bias", "k_bias")],
-    generated=lambda trial: _drawn(trial, "q_bias", "k_bias"),
-    kills=["biases_left_alone", "key_biases_cut_into_query_heads"],
+@clause(
+    id="weights.biases",
+    sentence="The bias of a query or key projection is permuted like its rows.",
+    formula=r"b'_{hD + j} = b_{hD + \pi(j)}",
+    reference="rope_ref.extensions.weights:convert_weights",
+    fault="layout",
+    surface="weights",
+    opened_by=_layouts_differ,
+    fixed=lambda context: [
+        *_every(context, "q_bias", "k_bias"),
+        *_large(context, "q_bias", "k_bias"),
+    ],
+    generated=lambda context: _drawn(context, "q_bias", "k_bias"),
     minimum=5,
 )
-def biases(trial: Trial, case: Weights) -> None:
+def biases(context: CheckContext, case: Weights) -> None:
     """Convert biases."""
-    _judge(trial, case)
+    _judge(context, case)
 
 
-@NORMS.check(
-    fixed=lambda trial: [
-        *_every(trial, "q_norm", "k_norm"),
-        *_every(trial, "q_norm", "k_norm", shared=True),
-        *_large(trial, "q_norm", "k_norm"),
+@clause(
+    id="weights.norms",
+    sentence=(
+        "The gains of a norm between projection and rotation are permuted like the rows, whether "
+        "each head has its own or all share them."
+    ),
+    formula=r"g'_{hD + j} = g_{hD + \pi(j)}, \qquad g'_j = g_{\pi(j)}",
+    reference="rope_ref.extensions.weights:convert_weights",
+    fault="layout",
+    surface="weights",
+    opened_by=_layouts_differ,
+    fixed=lambda context: [
+        *_every(context, "q_norm", "k_norm"),
+        *_every(context, "q_norm", "k_norm", shared=True),
+        *_large(context, "q_norm", "k_norm"),
     ],
-    generated=lambda trial: _drawn(trial, "q_norm", "k_norm"),
-    kills=["norms_left_alone", "gains_of_first_head_only"],
+    generated=lambda context: _drawn(context, "q_norm", "k_norm"),
     minimum=10,
 )
-def norms(trial: Trial, case: Weights) -> None:
+def norms(context: CheckContext, case: Weights) -> None:
     """Convert gains of each head, and gains that all heads share."""
-    _judge(trial, case)
+    _judge(context, case)
 
 
-@WIDTHS.check(
-    fixed=lambda trial: [
+@clause(
+    id="weights.widths",
+    sentence=(
+        "At other widths too, only the rotating channels of a head move, and they by rotary_dim."
+    ),
+    formula=r"\pi(j) = j \quad \text{where } j \ge R",
+    reference="rope_ref.extensions.weights:channel_order",
+    fault="partial",
+    surface="weights",
+    opened_by=factory_only,
+    fixed=lambda context: [
         Weights(which, to, 4, 2, head_dim=head_dim, rotary_dim=rotary_dim)
-        for head_dim, rotary_dim in (_SIZES[::3] if trial.namespace.fixed_shapes else _SIZES)
+        for head_dim, rotary_dim in (_SIZES[::3] if context.namespace.fixed_shapes else _SIZES)
         for to in LAYOUTS
         for which in ("q", "k")
     ],
-    kills=["head_dim_for_rotary_dim", "padded_to_power_of_two", "wide_heads_left_alone"],
     minimum=5,
 )
-def widths(trial: Trial, case: Weights) -> None:
+def widths(context: CheckContext, case: Weights) -> None:
     """Make the implementation anew at other widths, of which some rotate in part."""
-    _judge(trial, case)
+    _judge(context, case)
 
 
-def _judge(trial: Trial, case: Weights) -> None:
+def _judge(context: CheckContext, case: Weights) -> None:
     """Convert, and compare every bit; what was handed over must stay what it was."""
-    spec = case.spec(trial.spec)
+    spec = case.spec(context.spec)
     try:
-        made = trial if spec == trial.spec else trial.anew(spec)
+        made = context if spec == context.spec else context.anew(spec)
     except Unsupported as reason:
         words = f"head_dim={spec.head_dim}, rotary_dim={spec.rotary_dim}"
-        trial.notes.append(f"{words} unsupported: {reason}")
+        context.notes.append(f"{words} unsupported: {reason}")
         return
-    given = case.array(spec.head_dim, trial.dtype)
+    given = case.array(spec.head_dim, context.dtype)
     want = _right(given, case, spec)
     call = (
         f"convert(array, {case.n_heads}, {case.n_kv_heads}, {case.which!r}, {case.to!r}) at "
         f"head_dim={spec.head_dim}, rotary_dim={spec.rotary_dim}, rotary_start={spec.rotary_start} "
         f"and the layout {spec.layout!r}"
     )
-    got, left = _converted(trial, made, case, given, call)
+    got, left = _converted(context, made, case, given, call)
     if _bits(got) != _bits(want):
         words, fault = _likely(given, got, want, case, spec)
-        if trial.implementation.is_factory:
-            new, _ = _converted(trial, trial.anew(spec), case, given, call)
+        if context.implementation.is_factory:
+            new, _ = _converted(context, context.anew(spec), case, given, call)
             if _bits(new) == _bits(want):
                 words, fault = f"{words}; a new object converts them rightly", "cache"
         raise CheckFailure(f"{call}: {words}", fault=fault)
-    if not trial.claim.in_place and _bits(left) != _bits(given):
+    if not context.claim.in_place and _bits(left) != _bits(given):
         raise CheckFailure(f"{call} wrote into the array it was given", fault="aliasing")
 
 
 def _converted(
-    trial: Trial, made: Trial, case: Weights, given: Array, call: str
+    context: CheckContext, made: CheckContext, case: Weights, given: Array, call: str
 ) -> tuple[Array, Array]:
     """What came back, and what is left in the array that was handed over."""
-    native = trial.namespace.array(given, trial.device)
+    native = context.namespace.array(given, context.device)
     try:
         result = made.call("weights", native, case.n_heads, case.n_kv_heads, case.which, case.to)
     finally:
-        if made is not trial:
-            trial.implementation.calls += made.implementation.calls
-    return _checked(trial, native, result, call), trial.namespace.host(native)
+        if made is not context:
+            context.implementation.calls += made.implementation.calls
+    return _checked(context, native, result, call), context.namespace.host(native)
 
 
 def _right(given: Array, case: Weights, spec: RopeSpec) -> Array:
@@ -226,10 +198,10 @@ def _right(given: Array, case: Weights, spec: RopeSpec) -> Array:
     )
 
 
-def _checked(trial: Trial, native: Any, result: Any, call: str) -> Array:
+def _checked(context: CheckContext, native: Any, result: Any, call: str) -> Array:
     """The result as a NumPy array, once type, dtype, shape and device are right."""
-    own = trial.namespace
-    if result is None and trial.claim.in_place:
+    own = context.namespace
+    if result is None and context.claim.in_place:
         result = native
     if not own.owns(result):
         kind = f"{type(result).__module__}.{type(result).__name__}"
@@ -239,7 +211,7 @@ def _checked(trial: Trial, native: Any, result: Any, call: str) -> Array:
         if seen != wanted:
             raise CheckFailure(f"{call} returned the {what} {seen}, must be {wanted}", fault=fault)
     host = own.host(result)
-    trial.outputs.add(hash(host.tobytes()))
+    context.outputs.add(hash(host.tobytes()))
     return host
 
 
@@ -322,18 +294,18 @@ def _guesses(given: Array, case: Weights, spec: RopeSpec) -> Iterator[tuple[str,
         yield words, by_head[:, channel_order(start, case.to)], "partial"
 
 
-def _square(case: Weights, trial: Trial) -> Weights:
+def _square(case: Weights, context: CheckContext) -> Weights:
     """As many columns as rows, so that nothing tells the axes apart but what they mean."""
     heads = case.n_heads if case.which == "q" else case.n_kv_heads
-    return replace(case, columns=heads * trial.spec.head_dim)
+    return replace(case, columns=heads * context.spec.head_dim)
 
 
-def _drawn(trial: Trial, *which: Any) -> SearchStrategy[Weights]:
+def _drawn(context: CheckContext, *which: Any) -> SearchStrategy[Weights]:
     """Few shapes where each shape costs time."""
     from hypothesis import strategies as st
 
-    if trial.namespace.fixed_shapes:
-        return st.sampled_from(_every(trial, *which))
+    if context.namespace.fixed_shapes:
+        return st.sampled_from(_every(context, *which))
     return st.builds(
         lambda one, to, kv_heads, group, columns, shared: Weights(
             one, to, kv_heads * group, kv_heads, columns, shared and one.endswith("norm")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rope_conformance.exchange import NamespaceError, namespace
+from rope_conformance.target.frameworks import NamespaceError, namespace
 
 
 def _listed(variable: str) -> list[str]:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import rope_conformance as rc
-from rope_conformance.clauses._common import all_positions, standard_case
-from rope_conformance.identify import map_at
-from rope_conformance.implementation import Implementation
-from rope_conformance.inputs import HOT_SPOTS, Case, fixed_cases
-from rope_conformance.registry import all_checks
-from rope_conformance.shapes import FEW_SHAPES, ROW, repeated
-from rope_conformance.trial import Trial
+from rope_conformance.clauses import all_checks
+from rope_conformance.identification.conventions import map_at
+from rope_conformance.inputs.cases import HOT_SPOTS, Case, fixed_cases
+from rope_conformance.inputs.shapes import FEW_SHAPES, ROW, repeated
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.probes import all_positions, standard_case
+from rope_conformance.target.implementation import Implementation
 from rope_ref import RopeSpec, apply_rope
 
 CHECKS = {check.name: check for check in all_checks()}
@@ -37,10 +37,10 @@ def rope_of(own: Any, seen: set[tuple[int, ...]]) -> Any:
 
 
 @pytest.fixture
-def trial(usable: Any) -> Trial:
+def context(usable: Any) -> CheckContext:
     """What a check sees of an honest function of JAX's arrays."""
     rope = rope_of(usable("jax"), set())
-    return Trial(Implementation(rope, SPEC, WIDE), "float32")
+    return CheckContext(Implementation(rope, SPEC, WIDE), "float32")
 
 
 def test_a_function_is_handed_seven_shapes(usable):
@@ -79,10 +79,10 @@ def test_every_hot_spot_is_met_with_either_sign(usable, spot):
     assert {p for p in near if low <= p <= high} <= met
 
 
-def test_no_position_is_lost_where_tokens_are_more(trial):
+def test_no_position_is_lost_where_tokens_are_more(context):
     """The positions come again from the first, and none that was not asked for comes."""
-    for chosen in ([7], [5, 0, 3], [0.5, 1.25, 2.0], all_positions(trial, limit=2**20)):
-        case = standard_case(trial, chosen)
+    for chosen in ([7], [5, 0, 3], [0.5, 1.25, 2.0], all_positions(context, limit=2**20)):
+        case = standard_case(context, chosen)
         assert list(case.positions[: len(chosen)]) == chosen
         assert set(case.positions) == set(chosen)
         assert case.tokens in (FEW_SHAPES[0][1], ROW, 2 * ROW)
@@ -103,34 +103,34 @@ def test_a_map_is_read_from_rows_of_other_inputs_lengths(usable, axes, head_dim)
         return own.array(y.astype(np.float32), "cpu")
 
     claim = rc.Claim(namespace="jax", axes=axes)
-    found = map_at(Trial(Implementation(rope, spec, claim), "float32"), 3)
+    found = map_at(CheckContext(Implementation(rope, spec, claim), "float32"), 3)
     want = apply_rope(np.eye(head_dim), np.full(head_dim, 3), spec, axes="td").T
     np.testing.assert_array_equal(found, want.astype(np.float32))
 
 
-def test_a_sequence_is_cut_into_its_tokens(trial):
+def test_a_sequence_is_cut_into_its_tokens(context):
     """Far out too: each token by itself, then all of them."""
     chunks = CHECKS["independence.chunks"]
-    cases = chunks.fixed_inputs(trial)
+    cases = chunks.fixed_inputs(context)
     assert {case.positions[0] for case in cases} == {0, 100, 2044, 4092}
     for case in cases:
-        before = trial.implementation.calls
-        chunks.body(trial, case)
-        assert trial.implementation.calls - before == 1 + case.tokens
+        before = context.implementation.calls
+        chunks.body(context, case)
+        assert context.implementation.calls - before == 1 + case.tokens
 
 
-def test_two_legs_pair_each_position_with_the_other(trial):
+def test_two_legs_pair_each_position_with_the_other(context):
     """Read backwards, p stands where q stood."""
     for name in ("rotation.compose", "rotation.inverse"):
-        for case in CHECKS[name].fixed_inputs(trial):
+        for case in CHECKS[name].fixed_inputs(context):
             assert isinstance(case, Case)
             p, q = case.positions[0], case.positions[-1]
             assert p != q
             assert set(zip(case.positions, case.positions[::-1], strict=True)) >= {(p, q), (q, p)}
 
 
-def test_a_score_is_that_of_the_first_and_the_last_token(trial):
+def test_a_score_is_that_of_the_first_and_the_last_token(context):
     """The others stand at the same two positions."""
-    cases = CHECKS["score.worked_example"].fixed_inputs(trial)
+    cases = CHECKS["score.worked_example"].fixed_inputs(context)
     assert [(c.positions[0], c.positions[-1]) for c in cases] == [(0, 2), (5, 7)]
     assert all(set(c.positions) == {c.positions[0], c.positions[-1]} for c in cases)

@@ -13,8 +13,8 @@ import pytest
 
 import rope_backends
 import rope_conformance as rc
-from rope_conformance.exchange import NAMESPACES, NamespaceError, namespace
-from rope_conformance.inputs import data_type
+from rope_conformance.inputs.cases import data_type
+from rope_conformance.target.frameworks import NAMESPACES, NamespaceError, namespace
 from rope_ref import RopeSpec, apply_rope
 
 SPEC = RopeSpec(64, layout="half", rotary_dim=48)

@@ -8,7 +8,7 @@ import pytest
 
 import rope_backends
 import rope_conformance as rc
-from rope_conformance.registry import all_checks
+from rope_conformance.clauses import all_checks
 from rope_ref import RopeSpec
 
 CLAUSES = [c.name for c in all_checks() if c.clause.surface == "gradient"]

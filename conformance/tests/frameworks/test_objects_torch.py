@@ -8,25 +8,25 @@ import pytest
 
 import rope_backends
 import rope_conformance as rc
-from rope_conformance.implementation import Implementation
-from rope_conformance.judging import run_check
-from rope_conformance.registry import all_checks
-from rope_conformance.trial import Trial
-from rope_conformance.wrong import CONTROLS, WRONG
+from rope_conformance.clauses import all_checks
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.running.verdict import run_check
+from rope_conformance.target.implementation import Implementation
+from rope_conformance.zoo import CONTROLS, WRONG
 from rope_ref import RopeSpec
 
 SPEC = RopeSpec(32, layout="half")
 CHECKS = {c.name: c for c in all_checks() if c.name.startswith("objects.")}
 OURS = [n for n, w in WRONG.items() if w.factory.__module__.endswith(".torch_modules")]
-NAMED = [(name, kill) for name, check in CHECKS.items() for kill in check.kills if kill in OURS]
+NAMED = [(clause, name) for name in OURS if name in WRONG for clause in WRONG[name].clauses]
 HONEST = ("torch_makes_theta_anew", "torch_restores_buffer")
 
 
 def judged(name, target, claim=None, dtype=None, spec=SPEC):
     """One clause on one target."""
     implementation = Implementation(target, spec, claim)
-    trial = Trial(implementation, dtype or implementation.claim.dtypes[0])
-    return run_check(CHECKS[f"objects.{name}"], trial, effort="quick", shrink=False)
+    context = CheckContext(implementation, dtype or implementation.claim.dtypes[0])
+    return run_check(CHECKS[f"objects.{name}"], context, effort="quick", shrink=False)
 
 
 @pytest.fixture

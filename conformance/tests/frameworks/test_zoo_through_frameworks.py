@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import rope_conformance as rc
-from rope_conformance.implementation import Implementation
-from rope_conformance.judging import run_check
-from rope_conformance.registry import all_checks
-from rope_conformance.trial import Trial
-from rope_conformance.wrong import CONTROLS, WRONG
-from rope_conformance.wrong.through import _handed, through
+from rope_conformance.clauses import all_checks
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.running.verdict import run_check
+from rope_conformance.target.implementation import Implementation
+from rope_conformance.zoo import CONTROLS, WRONG
+from rope_conformance.zoo.through import _handed, through
 
 FRAMEWORKS = ("torch", "jax")
 CHECKS = {check.name: check for check in all_checks()}
 NUMPY = {n: w for n, w in WRONG.items() if w.factory.claim.namespace == "numpy"}
-NAMED = {name: [c.name for c in CHECKS.values() if name in c.kills] for name in NUMPY}
+NAMED = {name: [c for c in CHECKS if c in WRONG[name].clauses] for name in NUMPY}
 
 # What is wrong with these cannot be said in JAX's arrays, or is not looked for there.
 NOT_IN_JAX = {
@@ -85,8 +85,8 @@ def caught_by(factory, names):
     found = []
     for name in names:
         for dtype in factory.claim.dtypes:
-            trial = Trial(Implementation(factory, factory.spec, factory.claim), dtype)
-            result = run_check(CHECKS[name], trial, effort="quick", shrink=False)
+            context = CheckContext(Implementation(factory, factory.spec, factory.claim), dtype)
+            result = run_check(CHECKS[name], context, effort="quick", shrink=False)
             if result.verdict in ("failed", "error"):
                 found.append(name)
                 break

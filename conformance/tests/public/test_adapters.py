@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from rope_conformance import check, implementations
-from rope_conformance.implementation import Implementation, TargetError, Unsupported
-from rope_conformance.implementations import BUNDLED, bundled, installed
-from rope_conformance.registry import all_checks
-from rope_ref import Given, PowerLaw, RopeSpec
+from rope_conformance import adapters, check
+from rope_conformance.adapters import BUNDLED, bundled, installed
+from rope_conformance.clauses import all_checks
+from rope_conformance.target.implementation import Implementation, TargetError, Unsupported
+from rope_ref import ExplicitFrequencies, PowerLaw, RopeSpec
 
-FOLDER = Path(implementations.__file__).parent
+FOLDER = Path(adapters.__file__).parent
 # Our own backends have tests of their own, where their frameworks are.
 LIBRARIES = [name for name in BUNDLED if not name.startswith("rope-backends/")]
 
@@ -87,7 +87,7 @@ def test_every_adapter_is_in_the_table():
 @pytest.mark.parametrize("name", BUNDLED)
 def test_adapter_has_at_most_thirty_lines(name):
     own = BUNDLED[name].load()
-    parts = [c for c in own.__mro__ if c.__module__.startswith(implementations.__name__)]
+    parts = [c for c in own.__mro__ if c.__module__.startswith(adapters.__name__)]
     assert sum(len(inspect.getsource(part).rstrip().splitlines()) for part in parts) <= 30
 
 
@@ -115,7 +115,7 @@ POWERS_OF_2 = {
 def test_no_library_is_imported_until_one_is_made():
     code = """
         import sys
-        from rope_conformance.implementations import BUNDLED, installed
+        from rope_conformance.adapters import BUNDLED, installed
         for name in BUNDLED:
             installed(name), BUNDLED[name].load().claim, BUNDLED[name].spec
         heavy = {"torch", "jax", "keras", "mlx", "onnx", "onnxruntime", "transformers", "diffusers"}
@@ -154,7 +154,11 @@ def test_missing_library_is_named(monkeypatch):
     [
         ("transformers/llama", RopeSpec(64, layout="interleaved"), "pairs are half, not inter"),
         ("transformers/llama", RopeSpec(64, layout="half", rotary_dim=32), "whole heads only"),
-        ("transformers/llama", RopeSpec(4, layout="half", frequencies=Given([1, 0.5])), "base"),
+        (
+            "transformers/llama",
+            RopeSpec(4, layout="half", frequencies=ExplicitFrequencies([1, 0.5])),
+            "base",
+        ),
         ("transformers/llama", RopeSpec(64, layout="half", direction=-1), "counter-clockwise"),
         ("transformers/deepseek-v3", RopeSpec(64, layout="interleaved"), "writes pairs half"),
         (

@@ -12,13 +12,30 @@ import pytest
 import torch
 
 import rope_ref as rr
-from rope_conformance.accuracy import judge, profile_named, unit_roundoff
-from rope_ref import Axial, PowerLaw, RopeSpec, pair_channels
+from rope_conformance.accuracy.bound import judge, profile_named, unit_roundoff
+from rope_ref import PowerLaw, RopeSpec, pair_channels
+from rope_ref.extensions import apply_channel_tables, pair_determinants
+from rope_ref.positions import (
+    GridSegment,
+    TextSegment,
+    alternating_axes,
+    axial_axes,
+    centred_coordinates,
+    contiguous_axes,
+    coordinate_grid,
+    cropped_coordinates,
+    decoding_delta,
+    grid_positions,
+    interleaved_axes,
+    multimodal_positions,
+    normalised_coordinates,
+)
+from rope_ref.scaling import NTK, Axial, Reordered
 
 FLOAT32, FLOAT64 = profile_named("float32-power"), profile_named("float64")
 FRAMES, ROWS, COLUMNS = 3, 5, 4
-GRID = rr.grid_positions(FRAMES, ROWS, COLUMNS)
-IMAGE = rr.grid_positions(1, ROWS, COLUMNS)[1:]
+GRID = grid_positions(FRAMES, ROWS, COLUMNS)
+IMAGE = grid_positions(1, ROWS, COLUMNS)[1:]
 FAR = np.random.default_rng(0).integers(0, 4096, (4, 60))  # for models that take positions
 
 
@@ -55,7 +72,7 @@ def axial(widths, base, layout="interleaved"):
         sum(widths),
         layout=layout,
         frequencies=Axial(PowerLaw(base), widths),
-        pair_axes=rr.axial_axes(widths),
+        pair_axes=axial_axes(widths),
     )
 
 
@@ -73,20 +90,20 @@ def text_model(folder, prefix, **config):
 
 TEXT = [
     # folder, classes, layout, width, base, sections in the config, the axis of each pair
-    ("qwen2_vl", "Qwen2VL", "half", 128, 1e6, (16, 24, 24), rr.contiguous_axes((16, 24, 24))),
-    ("qwen2_5_vl", "Qwen2_5_VL", "half", 128, 1e6, (16, 24, 24), rr.contiguous_axes((16, 24, 24))),
-    ("qwen3_vl", "Qwen3VLText", "half", 128, 5e6, (24, 20, 20), rr.interleaved_axes((24, 20, 20))),
+    ("qwen2_vl", "Qwen2VL", "half", 128, 1e6, (16, 24, 24), contiguous_axes((16, 24, 24))),
+    ("qwen2_5_vl", "Qwen2_5_VL", "half", 128, 1e6, (16, 24, 24), contiguous_axes((16, 24, 24))),
+    ("qwen3_vl", "Qwen3VLText", "half", 128, 5e6, (24, 20, 20), interleaved_axes((24, 20, 20))),
     (
         "qwen3_vl_moe", "Qwen3VLMoeText", "half", 128, 5e6, (24, 20, 20),
-        rr.interleaved_axes((24, 20, 20)),
+        interleaved_axes((24, 20, 20)),
     ),
-    ("qwen3_5", "Qwen3_5Text", "half", 64, 1e7, (11, 11, 10), rr.interleaved_axes((11, 11, 10))),
-    ("glm4v", "Glm4vText", "interleaved", 64, 1e4, (8, 12, 12), rr.contiguous_axes((8, 12, 12))),
-    ("glm4v_moe", "Glm4vMoeText", "half", 64, 1e4, (8, 12, 12), rr.contiguous_axes((8, 12, 12))),
-    ("glm_ocr", "GlmOcrText", "interleaved", 64, 1e4, (8, 12, 12), rr.contiguous_axes((8, 12, 12))),
+    ("qwen3_5", "Qwen3_5Text", "half", 64, 1e7, (11, 11, 10), interleaved_axes((11, 11, 10))),
+    ("glm4v", "Glm4vText", "interleaved", 64, 1e4, (8, 12, 12), contiguous_axes((8, 12, 12))),
+    ("glm4v_moe", "Glm4vMoeText", "half", 64, 1e4, (8, 12, 12), contiguous_axes((8, 12, 12))),
+    ("glm_ocr", "GlmOcrText", "interleaved", 64, 1e4, (8, 12, 12), contiguous_axes((8, 12, 12))),
     (
         "ernie4_5_vl_moe", "Ernie4_5_VLMoeText", "interleaved", 128, 5e5, (22, 22, 20),
-        rr.alternating_axes((20, 22, 22)),
+        alternating_axes((20, 22, 22)),
     ),
 ]  # fmt: skip
 
@@ -109,7 +126,7 @@ def test_hunyuan_vl_cuts_both_halves_at_once():
     table, rotate = text_model(
         "hunyuan_vl", "HunYuanVL", hidden_size=width, head_dim=width, rope=rope
     )
-    spec = RopeSpec(width, layout="half", pair_axes=rr.contiguous_axes(sections))
+    spec = RopeSpec(width, layout="half", pair_axes=contiguous_axes(sections))
     x = data(60, width).transpose(0, 1)[None]
 
     def share(positions):
@@ -159,8 +176,8 @@ def test_pixtral_shares_one_ladder_between_even_and_odd_pairs():
     spec = RopeSpec(
         64,
         layout="half",
-        frequencies=rr.Reordered(PowerLaw(1e4), order=order),
-        pair_axes=rr.contiguous_axes((16, 16)),
+        frequencies=Reordered(PowerLaw(1e4), order=order),
+        pair_axes=contiguous_axes((16, 16)),
     )
     x = data(IMAGE.shape[1], 64).transpose(0, 1)
     y, _ = model.apply_rotary_pos_emb(x, x, *table(x, torch.from_numpy(IMAGE.T)), 0)
@@ -173,10 +190,10 @@ def test_dinov3_has_coordinates_from_minus_one_to_one():
     config = dinov3.DINOv3ViTConfig(hidden_size=64, num_attention_heads=1, patch_size=16)
     pixels = torch.zeros(1, 3, 16 * ROWS, 16 * COLUMNS)
     cos, sin = dinov3.DINOv3ViTRopePositionEmbedding(config).eval()(pixels)
-    turns = Axial(rr.Given(turns=PowerLaw(100).theta(32)), (32, 32))
-    spec = RopeSpec(64, layout="half", frequencies=turns, pair_axes=rr.axial_axes((32, 32)))
-    rows, columns = (rr.normalised_coordinates(n) for n in (ROWS, COLUMNS))
-    positions = rr.coordinate_grid(rows, columns)
+    turns = Axial(rr.ExplicitFrequencies(turns=PowerLaw(100).theta(32)), (32, 32))
+    spec = RopeSpec(64, layout="half", frequencies=turns, pair_axes=axial_axes((32, 32)))
+    rows, columns = (normalised_coordinates(n) for n in (ROWS, COLUMNS))
+    positions = coordinate_grid(rows, columns)
     prefix = 5  # class and register tokens
     x = data(positions.shape[1] + prefix, 64).transpose(0, 1)[None]
     y, _ = dinov3.apply_rotary_pos_emb(x, x, cos, sin)
@@ -195,7 +212,7 @@ def test_llama4_vision_counts_columns_and_rows_from_one():
         hidden_size=88, num_attention_heads=1, image_size=14 * 6, patch_size=14
     )
     table = llama4.Llama4VisionRotaryEmbedding(config)(torch.zeros(1))
-    rows, columns = rr.coordinate_grid(np.arange(1, 7), np.arange(1, 7))
+    rows, columns = coordinate_grid(np.arange(1, 7), np.arange(1, 7))
     positions = np.stack([columns, rows])
     positions = np.concatenate([positions, np.zeros((2, 1), int)], axis=1)  # the class token
     x = data(positions.shape[1], 88)
@@ -275,10 +292,10 @@ def test_cogvideox_spreads_coordinates_over_a_crop():
 
     start, stop = (2, 1), (9, 8)
     cos, sin = get_3d_rotary_pos_embed(64, (start, stop), (ROWS, COLUMNS), FRAMES)
-    positions = rr.coordinate_grid(
+    positions = coordinate_grid(
         np.arange(FRAMES),
-        rr.cropped_coordinates(2, 9, ROWS),
-        rr.cropped_coordinates(1, 8, COLUMNS),
+        cropped_coordinates(2, 9, ROWS),
+        cropped_coordinates(1, 8, COLUMNS),
     )
     x = data(positions.shape[1], 64)
     # torch.linspace: a difference, a quotient, a product and a sum, from rounded ends.
@@ -289,9 +306,7 @@ def test_cogvideox_spreads_coordinates_over_a_crop():
 def test_qwen_image_centres_rows_and_columns():
     table = diffusers_module("qwenimage").QwenEmbedRope(10000, [16, 56, 56], scale_rope=True)
     image, text = table([(1, ROWS, COLUMNS)], torch.device("cpu"), max_txt_seq_len=7)
-    positions = rr.coordinate_grid(
-        [0], rr.centred_coordinates(ROWS), rr.centred_coordinates(COLUMNS)
-    )
+    positions = coordinate_grid([0], centred_coordinates(ROWS), centred_coordinates(COLUMNS))
     spec = axial((16, 56, 56), 1e4)
     goes_on = max(ROWS // 2, COLUMNS // 2) + np.arange(7)
     for made, where in ((image, positions), (text, np.stack([goes_on] * 3))):
@@ -302,10 +317,13 @@ def test_cosmos_scales_time():
     x = data(GRID.shape[1], 128)
     table = diffusers_module("cosmos").CosmosRotaryPosEmbed(128)
     cos, sin = table(latents(FRAMES, 2 * ROWS, 2 * COLUMNS), fps=30)
-    rules = (rr.NTK(PowerLaw(1e4), alpha=2), PowerLaw(1e4), PowerLaw(1e4))
+    rules = (NTK(PowerLaw(1e4), alpha=2), PowerLaw(1e4), PowerLaw(1e4))
     widths = (44, 42, 42)
     spec = RopeSpec(
-        128, layout="half", frequencies=Axial(rules, widths), pair_axes=rr.axial_axes(widths)
+        128,
+        layout="half",
+        frequencies=Axial(rules, widths),
+        pair_axes=axial_axes(widths),
     )
     positions = GRID * np.array([[24 / 30], [1], [1]])
     y = rotated(x, cos, sin, way=-2)
@@ -357,8 +375,8 @@ def rope_index(folder, prefix, grids, *, seconds=None):
 
 
 def segments(frames, rows, columns, interval=1):
-    grid = rr.GridSegment(frames, rows, columns, interval=interval, merge=2)
-    return [rr.TextSegment(3), grid, rr.TextSegment(3)]
+    grid = GridSegment(frames, rows, columns, interval=interval, merge=2)
+    return [TextSegment(3), grid, TextSegment(3)]
 
 
 QWEN = [("qwen2_vl", "Qwen2VL"), ("qwen2_5_vl", "Qwen2_5_VL"), ("qwen3_vl", "Qwen3VL")]
@@ -368,9 +386,9 @@ QWEN = [("qwen2_vl", "Qwen2VL"), ("qwen2_5_vl", "Qwen2_5_VL"), ("qwen3_vl", "Qwe
 def test_text_after_an_image(folder, prefix):
     positions, delta = rope_index(folder, prefix, (1, (1, 8, 12)))
     for rule in rr.multimodal.NEXT_POSITIONS:
-        want = rr.multimodal_positions(segments(1, 8, 12), next_position=rule)
+        want = multimodal_positions(segments(1, 8, 12), next_position=rule)
         assert np.array_equal(positions, want)
-        assert delta == rr.decoding_delta(want)
+        assert delta == decoding_delta(want)
 
 
 @pytest.mark.parametrize(
@@ -382,14 +400,14 @@ def test_text_after_a_video_overlaps_it(folder, prefix, seconds, interval, start
     video = (30, 8, 12)
     positions, delta = rope_index(folder, prefix, (2, video), seconds=seconds)
     extent, maximum = (
-        rr.multimodal_positions(segments(*video, interval), next_position=rule)
+        multimodal_positions(segments(*video, interval), next_position=rule)
         for rule in ("extent", "maximum")
     )
     assert np.array_equal(positions, extent)
     assert (positions[0, -3], maximum[0, -3]) == starts
     assert positions[0, :-3].max() > positions[0, -1]
     # Decoding goes on behind the video all the same.
-    assert delta == rr.decoding_delta(extent)
+    assert delta == decoding_delta(extent)
     assert len(positions[0]) + delta == max(positions.max(), positions[0, -1]) + 1
 
 
@@ -403,11 +421,11 @@ def test_v_jepa2_is_the_map_that_is_declared_as_no_rotation(dim):
     y = seen[0].permute(1, 0, 2).numpy()
     plain = RopeSpec(dim, layout="interleaved")
     cos, sin = (np.concatenate([each, each], -1) for each in rr.cos_sin(positions, plain))
-    want = rr.apply_channel_tables(x.numpy(), cos, sin, layout="interleaved", axes="thd")
+    want = apply_channel_tables(x.numpy(), cos, sin, layout="interleaved", axes="thd")
     # Frequencies by exp all in float64, as the bound counts them; two products and a sum.
     m = 7 + 4 * np.log(1e4)
     size = np.abs(x.numpy()).max() * np.sqrt(2)
     assert np.abs(y - want).max() <= (m * positions.max() + 8) * 2.0**-53 * size
     # A rotation it is not: pairs change their length.
-    assert rr.pair_determinants(cos, sin, layout="interleaved").min() < 0
+    assert pair_determinants(cos, sin, layout="interleaved").min() < 0
     assert np.abs(y - rr.apply_rope(x.numpy(), positions, plain, axes="thd")).max() > 1

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rope_conformance import check
-from rope_conformance.implementations import bundled
+from rope_conformance.adapters import bundled
 
 pytest.importorskip("transformers")
 

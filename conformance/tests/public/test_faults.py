@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rope_conformance import check
-from rope_conformance.implementations import bundled
+from rope_conformance.adapters import bundled
 from rope_ref import PowerLaw, RopeSpec, apply_rope
 
 

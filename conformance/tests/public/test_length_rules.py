@@ -8,13 +8,14 @@ import torch
 from transformers.models.llama import modeling_llama as llama
 
 import rope_conformance as rc
+from rope_conformance.clauses import all_checks
 from rope_conformance.clauses._lengths import FACTS
-from rope_conformance.implementation import Implementation
-from rope_conformance.registry import all_checks
-from rope_conformance.runner import run_check
-from rope_conformance.trial import Trial
-from rope_conformance.wrong._growing import DYNAMIC, LONGROPE
-from rope_ref import DynamicNTK, Given
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.running.checking import run_check
+from rope_conformance.target.implementation import Implementation
+from rope_conformance.zoo.parts.growing import DYNAMIC, LONGROPE
+from rope_ref import ExplicitFrequencies
+from rope_ref.scaling import DynamicNTK
 
 WHICH = "which length sets the frequencies"
 KEYS = "when the frequencies change, cached keys"
@@ -45,7 +46,7 @@ class Served:
 
     def __init__(self, spec):
         rule = spec.frequencies
-        if isinstance(rule, Given):
+        if isinstance(rule, ExplicitFrequencies):
             raise rc.Unsupported("made for remaps")
         config = llama.LlamaConfig(
             hidden_size=spec.head_dim,
@@ -84,9 +85,9 @@ def judged(spec, **claim):
     """Verdict by clause, and the facts."""
     found, facts = {}, {}
     for check in CHECKS:
-        trial = Trial(Implementation(Served, spec, rc.Claim(**CLAIM, **claim)), "float32")
-        found[check.name] = run_check(check, trial, effort="quick", shrink=False).verdict
-        facts |= trial.facts
+        context = CheckContext(Implementation(Served, spec, rc.Claim(**CLAIM, **claim)), "float32")
+        found[check.name] = run_check(check, context, effort="quick", shrink=False).verdict
+        facts |= context.facts
     return found, facts
 
 

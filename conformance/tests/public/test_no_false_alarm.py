@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from rope_conformance import check
-from rope_conformance.implementations import BUNDLED, bundled
-from rope_conformance.inputs import at_width
-from rope_conformance.registry import all_checks
-from rope_ref import PowerLaw, interleaved_axes
+from rope_conformance.adapters import BUNDLED, bundled
+from rope_conformance.clauses import all_checks
+from rope_conformance.inputs.cases import at_width
+from rope_ref import PowerLaw
+from rope_ref.positions import interleaved_axes
 
 GENERATED = [c.name for c in all_checks() if c.generated is not None]
 

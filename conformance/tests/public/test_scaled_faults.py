@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from rope_conformance import check
-from rope_conformance.implementations import bundled
-from rope_ref import DynamicNTK, Linear, Llama3, LongRoPE, PowerLaw, Proportional, RopeSpec, YaRN
+from rope_conformance.adapters import bundled
+from rope_ref import PowerLaw, RopeSpec
+from rope_ref.scaling import DynamicNTK, Linear, Llama3, LongRoPE, Proportional, YaRN
 
 # What takes a remap apart, and what says that the numbers are right as a whole.
 SCALING = [

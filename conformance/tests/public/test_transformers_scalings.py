@@ -18,10 +18,11 @@ import torch
 import transformers
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-from rope_conformance.accuracy import profile_named, unit_roundoff
-from rope_conformance.amplification import amplitude_roundings
-from rope_ref import DynamicNTK, LongRoPE, PowerLaw, RopeSpec, YaRN
-from rope_ref.model_config import read_hf_config
+from rope_conformance.accuracy.amplification import amplitude_roundings
+from rope_conformance.accuracy.bound import profile_named, unit_roundoff
+from rope_ref import PowerLaw, RopeSpec, spec_from_hf_config
+from rope_ref.models.hf_config import read_hf_config
+from rope_ref.scaling import DynamicNTK, LongRoPE, YaRN
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIGS = json.loads((ROOT / "rope_ref" / "tests" / "real_configs.json").read_text("utf-8"))
@@ -147,7 +148,7 @@ def test_every_scaling_for_one_type_of_layers(rope_type, layer):
     }
     module = embedding(config)
     for kind in kinds:
-        demand_same(module, kind, RopeSpec.from_hf_config(config, layer_type=kind))
+        demand_same(module, kind, spec_from_hf_config(config, layer_type=kind))
 
 
 def after_forward(config, *lengths):
@@ -161,7 +162,7 @@ def after_forward(config, *lengths):
 @pytest.mark.parametrize("length", [1, 4095, 4096, 4097, 8192, 32768, 2**20])
 @pytest.mark.parametrize("name", ["Llama-2-dynamic", "Phi-3-mini-128k", "Phi-4-mini"])
 def test_scalings_that_depend_on_the_length(name, length):
-    spec = RopeSpec.from_hf_config(CONFIGS[name], length=length)
+    spec = spec_from_hf_config(CONFIGS[name], length=length)
     assert isinstance(spec.frequencies, DynamicNTK | LongRoPE)
     demand_same(after_forward(CONFIGS[name], length), "every layer", spec)
 
@@ -170,7 +171,7 @@ def test_dynamic_ntk_remembers_the_longest_text_until_a_short_one():
     config = CONFIGS["Llama-2-dynamic"]
 
     def at(length):
-        return RopeSpec.from_hf_config(config, length=length)
+        return spec_from_hf_config(config, length=length)
 
     for forwards, remembered in [((8192, 5000), 8192), ((8192, 4096), 8192), ((8192, 4095), None)]:
         demand_same(after_forward(config, *forwards), "every layer", at(remembered))
@@ -182,7 +183,7 @@ def test_dynamic_ntk_remembers_the_longest_text_until_a_short_one():
 def test_plain_rotation_pays_no_heed_to_a_partial_factor():
     config = CONFIGS["Llama-3-8B"] | {"rope_theta": 10000.0, "partial_rotary_factor": 0.5}
     got, _ = frequencies(embedding(config), "every layer")
-    whole = RopeSpec.from_hf_config(config)
+    whole = spec_from_hf_config(config)
     heeded = RopeSpec(128, layout="half", rotary_dim=64)
     assert share_of_bound(got, whole) <= 1
     assert (len(got), len(heeded.theta())) == (64, 32)
@@ -193,8 +194,8 @@ def test_phimoe_has_the_short_factors_in_long_texts_too():
     config = CONFIGS["Phi-3.5-MoE"]
     module, position = embedding(config), 5000
     cos, sin = module(torch.zeros(1), torch.tensor([[position]]))
-    long = RopeSpec.from_hf_config(config, length=position + 1)
-    short = RopeSpec.from_hf_config(config, length=None)
+    long = spec_from_hf_config(config, length=position + 1)
+    short = spec_from_hf_config(config, length=None)
     amplitude = float(long.frequencies.amplitude)
     c, v = (each[0, 0, :64].double().numpy() for each in (cos, sin))
 
@@ -227,7 +228,7 @@ def test_truncate_is_not_read_inside_an_entry_for_a_type_of_layers():
         "layer_types": ["full_attention"],
         "rope_parameters": {"full_attention": scaling},
     }
-    asked = RopeSpec.from_hf_config(config, layer_type="full_attention")
+    asked = spec_from_hf_config(config, layer_type="full_attention")
     assert asked.frequencies == YaRN(
         PowerLaw(150000.0), factor=32.0, original_length=4096, truncate=False
     )
@@ -242,5 +243,5 @@ def test_truncate_is_read_where_all_layers_share_an_entry():
     demand_same(
         embedding(CONFIGS["gpt-oss-20B"]),
         "every layer",
-        RopeSpec.from_hf_config(CONFIGS["gpt-oss-20B"]),
+        spec_from_hf_config(CONFIGS["gpt-oss-20B"]),
     )

@@ -1,0 +1,1 @@
+"""Model configs opened and put into words: what `rope-ref describe` shows."""

@@ -1,0 +1,1 @@
+"""The likely cause of a failure: suspects, ranked by what they explain."""

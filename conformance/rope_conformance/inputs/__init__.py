@@ -1,0 +1,1 @@
+"""What a target is given: strategies and the fixed inputs where RoPEs break, by surface."""

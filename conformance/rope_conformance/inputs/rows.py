@@ -1,0 +1,55 @@
+"""Inputs where each batch row has positions of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rope_conformance.inputs.cases import Case
+from rope_conformance.inputs.shapes import ROW, usual_shape
+from rope_conformance.judging.context import CheckContext
+
+
+def row_cases(context: CheckContext) -> list[Case]:
+    """Few positions, those at both ends of the range, and many; cut to the claimed axes."""
+    made = (*_own_rows(context), _near_and_far(context), _many_rows(context))
+    return [context.cut(case) for case in made]
+
+
+def _own_rows(context: CheckContext) -> list[Case]:
+    """Rows that differ; as many rows as tokens, one token each, as many rows as heads."""
+    near, later = (0, 1, 2, 3, 4), (7, 8, 9, 10, 11)
+    if context.namespace.fixed_shapes:  # each new shape is a compilation
+        return [
+            Case(4, 5, 3, (near, later, near[::-1], (20, 0, 30, 10, 40))),
+            Case(5, 5, 5, (near, later, near[::-1], (5, 6, 7, 8, 9), (0, 0, 0, 0, 0))),
+            Case(4, 1, 3, ((4,), (0,), (9,), (2,))),
+        ]
+    return [
+        Case(2, 5, 3, (near, later)),
+        Case(4, 4, 2, ((0, 1, 2, 3), (3, 2, 1, 0), (5, 6, 7, 8), (0, 0, 0, 0))),
+        Case(3, 1, 2, ((4,), (0,), (9,))),
+        Case(3, 3, 3, ((0, 1, 2), (10, 11, 12), (20, 21, 22))),
+    ]
+
+
+def _near_and_far(context: CheckContext) -> Case:
+    """Rows where the range begins and rows where it ends: neither decides for the other."""
+    low, high = context.claim.position_range
+    batch, tokens, heads = (
+        usual_shape(context.claim) if context.namespace.fixed_shapes else (2, 3, 2)
+    )
+    starts = (max(low, 0), high - tokens + 1)
+    return Case(
+        batch,
+        tokens,
+        heads,
+        tuple(tuple(range(starts[n % 2], starts[n % 2] + tokens)) for n in range(batch)),
+    )
+
+
+def _many_rows(context: CheckContext) -> Case:
+    """Two rows of many positions each, in no order, all over the claimed range."""
+    low, high = context.claim.position_range
+    tokens = ROW if context.namespace.fixed_shapes else 67
+    table = np.random.default_rng(0).integers(low, high, (2, tokens), endpoint=True)
+    return Case(2, tokens, 1, tuple(map(tuple, table.tolist())))

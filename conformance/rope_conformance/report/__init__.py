@@ -1,0 +1,1 @@
+"""What came out of a run, and how it is shown."""

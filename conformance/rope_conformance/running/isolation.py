@@ -1,0 +1,267 @@
+"""A run whose target has a process of its own, seen from the process that outlives it.
+
+A process that ends, or has to be ended, costs the check that was under way its verdict: it
+is an error, and says what happened. A new process goes on with the next check.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import os
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rope_conformance.report.model import Fact, Failure, Report, Result
+from rope_conformance.running.child_process import (
+    MEMORY,
+    TIMEOUT,
+    ChildProcess,
+    Limits,
+    ProcessEnded,
+    copy_of_this,
+    new_python,
+)
+from rope_conformance.running.run import How, Job, Outcome, jobs_of
+from rope_conformance.running.verdict import reproducing
+from rope_conformance.running.worker import serve
+from rope_conformance.target.claim import Claim
+from rope_conformance.target.frameworks import NamespaceError
+from rope_conformance.target.implementation import TargetError
+
+__all__ = ["MEMORY", "TIMEOUT", "Isolated", "Limits", "Told"]
+
+_MOST_ENDS = 3  # of processes in checks; whatever comes then would end as well
+
+# What a target could not be made ready for, by the words of the worker.
+_RAISED: dict[str, type[Exception]] = {
+    "target": TargetError,
+    "namespace": NamespaceError,
+    "call": ValueError,
+    "ours": RuntimeError,
+}
+_ERRORS = tuple(_RAISED.values())
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a target is judged as; its spec is an object of another process, and told in words."""
+
+    judged_as: str
+    claim: Claim
+    facts: tuple[Fact, ...]
+
+
+class Isolated:
+    """A `Run` elsewhere.
+
+    Parameters
+    ----------
+    target
+        The name of one, which a new Python loads; or an object, which a copy of this
+        process has.
+    how
+        How it is judged.
+    what, asked
+        Keywords of `prepare`, or of `settle`.
+    limits
+        What its process may do.
+    python
+        A new one, where it was started already.
+
+    Attributes
+    ----------
+    report, jobs
+        As of a `Run`.
+    told
+        What it is judged as.
+
+    Raises
+    ------
+    TargetError, NamespaceError, ValueError
+        As by `rope_conformance.check`.
+    """
+
+    def __init__(
+        self,
+        target: Any,
+        how: How,
+        *,
+        what: Mapping[str, Any] | None = None,
+        asked: Mapping[str, Any] | None = None,
+        limits: Limits,
+        python: ChildProcess | None = None,
+    ) -> None:
+        self._target, self._how, self._limits, self._spare = target, how, limits, python
+        self._options = {"how": how, "what": what, "asked": asked, "settled": None, "trying": True}
+        if not isinstance(target, str):
+            _demand_a_copy(target, what or {})
+        # Of the processes that ended, then of the one there is.
+        self._calls_before = self._outputs_before = self._calls = self._outputs = 0
+        self._ends = self._printed_before = 0
+        ready, remarks = self._first_start()
+        self.report = Report.from_dict(ready["report"])
+        self.report.claim = {k: _as_claimed(v) for k, v in self.report.claim.items()}
+        self.report.facts[:0] = remarks
+        # A definition stays with the process that judges by it; here the claim counts jobs.
+        claim = Claim(**self.report.claim | {"second_channels": None})
+        self.told = Told(ready["judged_as"], claim, tuple(self.report.facts))
+        self.jobs = jobs_of(claim, how)
+        self._options["settled"] = ready["settled"]
+
+    @property
+    def calls(self) -> int:
+        """How often the target was called, as far as is known."""
+        return self._calls_before + self._calls + self._process.calls
+
+    @property
+    def distinct_outputs(self) -> int:
+        """How many different results it returned, those of each process by themselves."""
+        return self._outputs_before + self._outputs
+
+    def judge(self, number: int) -> Outcome:
+        """Do one job; the verdict is an error if the process does not outlive it."""
+        job = self.jobs[number]
+        if self._ends == _MOST_ENDS:
+            return _not_run(job, f"the process of the target ended {_MOST_ENDS} times before")
+        try:
+            return self._ask({"judge": number})
+        except ProcessEnded as end:
+            self._ends += 1
+            return self._error(job, end)
+        except _ERRORS as error:
+            self._ends = _MOST_ENDS
+            return _not_run(job, f"the target was not made ready once more: {error}")
+
+    def facts(self, found: dict[str, str]) -> Outcome:
+        """Try what is not claimed, as far as the target lets that happen."""
+        what = "what is not claimed"
+        if self._ends == _MOST_ENDS:
+            return Outcome(facts=[Fact(what, "not tried", warn=True)])
+        try:
+            return self._ask({"found": found})
+        except (ProcessEnded, TargetError, NamespaceError, ValueError, RuntimeError) as error:
+            at = f", at {self._process.case}" if self._process.case else ""
+            return Outcome(facts=[Fact(what, f"not tried to the end: {error}{at}", warn=True)])
+
+    def remarks(self) -> list[Fact]:
+        """What is to be said of the process."""
+        printed = self._printed_before + self._process.printed
+        return [Fact("printed", f"{printed:,} bytes, not shown")] if printed else []
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.close()
+
+    def _first_start(self) -> tuple[dict[str, Any], list[Fact]]:
+        """Start, if need be without a call of the target: one that hangs still gets its report."""
+        try:
+            return self._start(), []
+        except ProcessEnded as end:
+            if not end.in_call:
+                raise self._not_ready(end) from None
+            remark = Fact("by trying", f"nothing was found: {end}", warn=True)
+        self._options["trying"] = False
+        try:
+            return self._start(), [remark]
+        except ProcessEnded as end:
+            raise self._not_ready(end) from None
+
+    def _not_ready(self, end: ProcessEnded) -> TargetError:
+        words = self._process.last_words
+        name = self._how.name or "the target"
+        said = f"; it printed last {words!r}" if words else ""
+        return TargetError(f"{name} was not made ready: {end}{said}")
+
+    def _start(self) -> dict[str, Any]:
+        """Start a process and wait until its target is ready."""
+        target, options = self._target, self._options
+        if isinstance(target, str):
+            request = _pickled({**options, "target": target})
+            self._process = self._spare or new_python(self._limits)
+            self._spare = None
+            ready = self._process.ask(request)
+        else:
+            load = functools.partial(serve, lambda: target, options)
+            self._process = copy_of_this(load, self._limits)
+            ready = self._process.answer()
+        if "raised" in ready:
+            self._process.close()
+            kind, text, trace = ready["raised"]
+            raise _RAISED[kind](trace if kind == "ours" else text)
+        return ready
+
+    def _ask(self, request: dict[str, Any]) -> Outcome:
+        """Have something done, by a new process if the last one ended."""
+        if self._process.closed:
+            self._calls_before = self.calls
+            self._outputs_before = self.distinct_outputs
+            self._printed_before += self._process.printed
+            self._calls = self._outputs = 0
+            try:
+                self._start()
+            except ProcessEnded as end:
+                raise self._not_ready(end) from None
+        reply = self._process.ask(request)
+        if "raised" in reply:
+            self._process.close()
+            raise ProcessEnded(f"outside of calls {reply['raised'][1]}", in_call=False)
+        self._calls, self._outputs = reply["calls"], reply["distinct_outputs"]
+        return Outcome.from_dict(reply["outcome"])
+
+    def _error(self, job: Job, end: ProcessEnded) -> Outcome:
+        """The verdict on a check that the process did not outlive."""
+        clause, process = job.check.clause, self._process
+        failure = Failure(
+            message=str(end),
+            case=process.case or "not known",
+            fault=clause.fault,
+            reproduce=reproducing(job.check, self._how.command),
+        )
+        result = Result(
+            clause=clause.id,
+            sentence=clause.sentence,
+            dtype=job.dtype,
+            verdict="error",
+            inputs=process.inputs,
+            calls=process.calls,
+            failure=failure,
+            seconds=process.seconds,
+        )
+        return Outcome(result)
+
+
+def _not_run(job: Job, reason: str) -> Outcome:
+    clause = job.check.clause
+    return Outcome(Result(clause.id, clause.sentence, job.dtype, "not run", reason))
+
+
+def _demand_a_copy(target: Any, what: Mapping[str, Any]) -> None:
+    """Refuse to isolate an object where a copy of this process would not have all of it."""
+    claim = what.get("claim") or getattr(target, "claim", None) or Claim()
+    namespace = what.get("namespace") or claim.namespace
+    name = "name the target instead, as in check('package.module:object', isolate=True)"
+    if not hasattr(os, "fork"):
+        raise ValueError(f"isolate=True: this system makes no copies of a process; {name}")
+    if namespace not in ("numpy", "strict"):
+        raise ValueError(
+            f"isolate=True: the threads and devices of {namespace} are not there in a copy of a "
+            f"process; {name}"
+        )
+
+
+def _pickled(options: Mapping[str, Any]) -> str:
+    try:
+        return base64.b64encode(pickle.dumps(options)).decode()
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(
+            f"isolate=True: spec or claim cannot be handed to another process ({error}); let the "
+            "target have them as its attributes"
+        ) from None
+
+
+def _as_claimed(value: Any) -> Any:
+    """What is a list in JSON is a tuple in a claim."""
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,1 @@
+"""Real numbers to any digits, and the cos and sin kernel."""

@@ -1,0 +1,184 @@
+"""Frequencies that are put together: a ladder for each position axis, a ladder in another order.
+
+Which axis a pair follows is another question: see `axes`, and there for which model needs what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from rope_ref.arguments import as_items, shown
+from rope_ref.errors import (
+    AmplitudeError,
+    FrequencyCountError,
+    FrequencyValueError,
+    PairOrderError,
+)
+from rope_ref.exact.real import approximately
+from rope_ref.positions.pair_axes import axis_widths, integers, total
+from rope_ref.scaling.frequencies import RealRule
+
+__all__ = ["Axial", "Reordered"]
+
+
+@dataclass(frozen=True, init=False)
+class Axial(RealRule):
+    """A ladder for each axis: theta of one rule after the other, each over its own width.
+
+    Parameters
+    ----------
+    rules
+        One rule for each axis; one alone is the rule of them all. Over a width of w channels
+        an axis has w/2 pairs; theta_j of ``PowerLaw(base)`` is base**(-2 j / w).
+    widths
+        How many channels each axis has, even numbers; together rotary_dim.
+
+    Raises
+    ------
+    CountTypeError, WidthsError
+        If `widths` is not one even number from 2 to 2**20 for each axis.
+    FrequencyValueError
+        If `rules` is not one rule, or one for each width.
+    AmplitudeError
+        If the rules do not have the same amplitude: cos and sin have one factor.
+    FrequencyCountError
+        When a spec is made, if `widths` do not add up to its rotary_dim.
+
+    Notes
+    -----
+    Source: Heo et al., Rotary Position Embedding for Vision Transformer, arXiv:2403.13298,
+    section 3.
+    """
+
+    rules: tuple[RealRule, ...]
+    widths: tuple[int, ...]
+
+    def __init__(self, rules: RealRule | Iterable[RealRule], widths: Iterable[int]) -> None:
+        call = f"Axial({shown(rules)}, {shown(widths)})"
+        counts = axis_widths(widths, call)
+        each = (rules,) * len(counts) if isinstance(rules, RealRule) else as_items(rules) or ()
+        if len(each) != len(counts) or not all(isinstance(rule, RealRule) for rule in each):
+            raise FrequencyValueError(
+                f"{call}: rules must be one frequency rule such as PowerLaw(10000), or one for "
+                f"each of the {len(counts)} widths"
+            )
+        if len({rule.amplitude for rule in each}) > 1:
+            amplitudes = ", ".join(approximately(rule.amplitude) for rule in each)
+            raise AmplitudeError(
+                f"{call}: the rules have amplitudes {amplitudes}, but cos and sin have one factor; "
+                "give all the same"
+            )
+        object.__setattr__(self, "rules", each)
+        object.__setattr__(self, "widths", counts)
+
+    @property
+    def amplitude(self) -> Fraction:
+        """Factor A on cos and sin, that of each rule."""
+        return self.rules[0].amplitude
+
+    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
+        """theta_i of each pair, to `digits` significant digits."""
+        parts = (rule.real_theta(width, digits) for rule, width in self._axes(rotary_dim))
+        return tuple(theta for part in parts for theta in part)
+
+    def rational_turns(self, rotary_dim: int) -> tuple[Fraction | None, ...]:
+        """What each rule knows of its own pairs."""
+        parts = (rule.rational_turns(width) for rule, width in self._axes(rotary_dim))
+        return tuple(turns for part in parts for turns in part)
+
+    def scaled_turns(self, rotary_dim: int, bits: int) -> tuple[int, ...]:
+        """theta_i / 2 pi in units of 2**-bits, to within one unit."""
+        parts = (rule.scaled_turns(width, bits) for rule, width in self._axes(rotary_dim))
+        return tuple(turns for part in parts for turns in part)
+
+    def _axes(self, rotary_dim: int) -> list[tuple[RealRule, int]]:
+        filled = total(self.widths)
+        if rotary_dim != filled:
+            raise FrequencyCountError(
+                f"rotary_dim={rotary_dim} with Axial(..., {self.widths}): the widths add up to "
+                f"{filled}; give widths that fill rotary_dim, or set rotary_dim={filled}"
+            )
+        return list(zip(self.rules, self.widths, strict=True))
+
+
+@dataclass(frozen=True, init=False)
+class Reordered(RealRule):
+    """The frequencies of a rule in another order: pair i turns as pair ``order[i]`` does there.
+
+    For models that sort the pairs of one ladder by axis, or mix the ladders of two.
+
+    Parameters
+    ----------
+    rule
+        Where the frequencies come from.
+    order
+        The pairs 0 to R/2 - 1 of `rule`, each once.
+    repeats
+        Some pairs may be named several times, and others not at all.
+
+    Raises
+    ------
+    FrequencyValueError
+        If `rule` is no rule.
+    CountTypeError, PairOrderError
+        If `order` does not hold each pair once, or with `repeats` names one there is not.
+    FrequencyCountError
+        When a spec is made, if its rotary_dim has another number of pairs.
+
+    Notes
+    -----
+    Source: huggingface/transformers:src/transformers/models/pixtral/modeling_pixtral.py.
+    """
+
+    rule: RealRule
+    order: tuple[int, ...]
+    repeats: bool = False
+
+    def __init__(self, rule: RealRule, *, order: Iterable[int], repeats: bool = False) -> None:
+        call = f"Reordered({shown(rule)}, order={shown(order)})"
+        if not isinstance(rule, RealRule):
+            raise FrequencyValueError(f"{call}: rule must be a rule such as PowerLaw(10000)")
+        pairs = integers(order, call, "order")
+        there = range(len(pairs))
+        if sorted(pairs) != list(there) and not (repeats and set(pairs) <= set(there)):
+            raise PairOrderError(
+                f"{call}: order must hold the number of each pair, 0 to {len(pairs) - 1}, once"
+                + ("; with repeats=True some of them several times" if not repeats else "")
+            )
+        object.__setattr__(self, "rule", rule)
+        object.__setattr__(self, "order", pairs)
+        object.__setattr__(self, "repeats", bool(repeats))
+
+    @property
+    def amplitude(self) -> Fraction:
+        """Factor A on cos and sin, that of the rule."""
+        return self.rule.amplitude
+
+    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
+        """theta_i of each pair, to `digits` significant digits."""
+        self._count(rotary_dim)
+        theta = self.rule.real_theta(rotary_dim, digits)
+        return tuple(theta[i] for i in self.order)
+
+    def rational_turns(self, rotary_dim: int) -> tuple[Fraction | None, ...]:
+        """What the rule knows of its pairs."""
+        self._count(rotary_dim)
+        turns = self.rule.rational_turns(rotary_dim)
+        return tuple(turns[i] for i in self.order)
+
+    def scaled_turns(self, rotary_dim: int, bits: int) -> tuple[int, ...]:
+        """theta_i / 2 pi in units of 2**-bits, to within one unit."""
+        self._count(rotary_dim)
+        turns = self.rule.scaled_turns(rotary_dim, bits)
+        return tuple(turns[i] for i in self.order)
+
+    def _count(self, rotary_dim: int) -> None:
+        if rotary_dim != 2 * len(self.order):
+            raise FrequencyCountError(
+                f"rotary_dim={rotary_dim} with Reordered(..., order=...): order has "
+                f"{len(self.order)} pairs, but rotary_dim={rotary_dim} has {rotary_dim // 2}; "
+                f"order all of them, or set rotary_dim={2 * len(self.order)}"
+            )
