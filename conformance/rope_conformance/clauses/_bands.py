@@ -12,7 +12,8 @@ import numpy.typing as npt
 from rope_conformance.accuracy.bound import bound, compare, pair_norm, per_token
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs.cases import Case
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import angles_probe, pairs
 from rope_ref import cos_sin, pair_channels
 from rope_ref.exact.real import Real, real, real_arithmetic
@@ -54,7 +55,7 @@ def judge_turn(context: CheckContext, case: Case, band: str, message: str) -> No
     assert isinstance(rule, ScaledRule)
     chosen = bands_of(rule, context.spec.rotary_dim)[band]
     x, positions = angles_probe(context, case), context.positions(case)
-    y = context.apply(x, positions)
+    y = context.arrays.apply(x, positions)
     got = pairs(context, y, output=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         direction = got / np.hypot(*got)
@@ -79,8 +80,8 @@ def judge_turn(context: CheckContext, case: Case, band: str, message: str) -> No
         got=np.asarray(y, np.float64),
         want=want,
     )
-    context.samples += int(np.broadcast_to(chosen, judgement.ratio.shape).sum())
-    context.decisive += int(judgement.decisive.sum())
+    context.evidence.samples += int(np.broadcast_to(chosen, judgement.ratio.shape).sum())
+    context.evidence.decisive += int(judgement.decisive.sum())
     context.demand(judgement, message)
 
 
@@ -92,7 +93,7 @@ def judge_length(context: CheckContext, x: Any, y: Any, positions: Any, words: s
     allowed = bound(context.profile, context.spec, p, context.dtype, r, norm=True)
     error = np.abs(length - r)
     judgement = compare(error, r, allowed, p, context.dtype, got=y, want=x)
-    context.count(judgement)
+    context.evidence.count(judgement)
     if (judgement.ratio > 1).any():
         with np.errstate(invalid="ignore", divide="ignore"):
             seen = claimed * float(np.nanmedian(length / r))

@@ -10,7 +10,8 @@ from typing import Any
 
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.rule_variants import base_below, for_width
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.target.implementation import TargetError, Unsupported
 from rope_ref import ExplicitFrequencies, RopeSpec
 
@@ -22,7 +23,7 @@ _AMPLITUDE = 1.1386294361119891
 
 def begin(context: CheckContext) -> Any:
     """Begin a request and return the object that has its methods."""
-    started = context.call("decode")
+    started = context.arrays.call("decode")
     request = context.implementation.made if started is None else started
     missing = [n for n in ("prefill", "step") if not callable(getattr(request, n, None))]
     if missing:
@@ -68,14 +69,16 @@ def context_on(context: CheckContext, on: str) -> CheckContext | None:
     except (TargetError, Unsupported) as reason:
         if on == "new":
             raise TargetRaised(reason) from reason
-        context.notes.append(f"{on}: {reason}")
+        context.evidence.notes.append(f"{on}: {reason}")
         return None
     if on == "new":
-        made.meter = context.meter
+        made.evidence.meter = context.evidence.meter
         return made
     # Where it is wrong without a cache, or raises, that is for others to say.
     if not _rotates_rightly(made):
-        context.notes.append(f"{on}: apply_rope is not right there, so no cache was judged")
+        context.evidence.notes.append(
+            f"{on}: apply_rope is not right there, so no cache was judged"
+        )
         return None
     return context.beside(made.implementation)
 
@@ -85,7 +88,7 @@ def _rotates_rightly(context: CheckContext) -> bool:
     case = Case(1, 8, 1, range(8))
     x, positions = context.x(case), context.positions(case)
     try:
-        judgement = context.judge(context.apply(x, positions), x, positions)
+        judgement = context.judge(context.arrays.apply(x, positions), x, positions)
     except (CheckFailure, TargetRaised):
         return False
     return bool((judgement.ratio <= 1).all())

@@ -17,7 +17,8 @@ import numpy as np
 from rope_conformance.clauses._objects import fresh, own_copy, rotate
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs.cases import Case
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 
 COMPILERS = ("torch", "jax")
 
@@ -41,13 +42,15 @@ def there_and_back(context: CheckContext, case: Case) -> None:
     try:
         after = rotate(context, cast(context, made, "float32"), case, "float32")
     except (CheckFailure, TargetRaised) as error:
-        context.facts[what] = f"rounds or breaks it: {error}"
+        context.evidence.facts[what] = f"rounds or breaks it: {error}"
         return
     if same_numbers(before, after).all():
-        context.facts[what] = "changes nothing"
+        context.evidence.facts[what] = "changes nothing"
         return
     size = np.abs(before.astype(np.float64) - after.astype(np.float64)).max()
-    context.facts[what] = f"rounds what it holds: results in float32 differ by up to {size:.3g}"
+    context.evidence.facts[what] = (
+        f"rounds what it holds: results in float32 differ by up to {size:.3g}"
+    )
 
 
 def has_state_dict(made: Any) -> bool:

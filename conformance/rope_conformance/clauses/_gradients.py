@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.accuracy.bound import Judgement, Profile, judge
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_ref import RopeSpec, cos_sin
 from rope_ref.spec import Layout
 
@@ -59,7 +60,7 @@ def demand_gradient(
 ) -> None:
     """Fail where a gradient is not the transposed rotation of g, and say what it may be."""
     judgement = judge_gradient(context, got, g, positions)
-    context.count(judgement)
+    context.evidence.count(judgement)
     mirror = copy.copy(context)  # whose pairs are written where the gradient's are
     mirror.spec = transposed(context.spec)
     try:
@@ -116,16 +117,16 @@ def pullback(context: CheckContext, x: Array, positions: Array, *, again: bool =
         If something raised.
     """
     if own_vjp(context):
-        context.apply(x, positions)
+        context.arrays.apply(x, positions)
         return _own(context, x.shape, positions)
     if context.implementation.first_call is None:
-        context.apply(x, positions)  # before anything is traced
+        context.arrays.apply(x, positions)  # before anything is traced
     return {"torch": _torch, "jax": _jax}[context.claim.namespace](context, x, positions, again)
 
 
 def gradient(context: CheckContext, x: Array, g: Array, positions: Array) -> Array:
     """The gradient of one call; see `pullback`."""
-    return pullback(context, x, positions)(context.native(g))
+    return pullback(context, x, positions)(context.arrays.native(g))
 
 
 def checked_gradient(
@@ -133,16 +134,16 @@ def checked_gradient(
 ) -> Array:
     """A gradient as a NumPy array ``bthd``, once type, dtype and shape are right."""
     try:
-        return context.from_claimed_axes(context.checked(result, native), shape)
+        return context.arrays.from_claimed_axes(context.arrays.checked(result, native), shape)
     except CheckFailure as failure:
         raise CheckFailure(f"of the gradient: {failure}", fault="gradient") from None
 
 
 def _own(context: CheckContext, shape: tuple[int, ...], positions: Array) -> Pull:
-    arguments = context.position_arguments(positions, shape)
+    arguments = context.arrays.position_arguments(positions, shape)
 
     def pull(g: Any) -> Array:
-        return checked_gradient(context, context.call("gradient", g, *arguments), g, shape)
+        return checked_gradient(context, context.arrays.call("gradient", g, *arguments), g, shape)
 
     return pull
 
@@ -151,9 +152,9 @@ def forward(context: CheckContext, native: Any, positions: Array, shape: tuple[i
     """The result in the framework's own type; what it raises is not caught."""
     surface = "apply" if context.implementation.has("apply") else "rotate"
     if surface == "apply":
-        arguments = context.position_arguments(positions, shape)
+        arguments = context.arrays.position_arguments(positions, shape)
     else:
-        arguments = tuple(context.table(part) for part in cos_sin(positions, context.spec))
+        arguments = tuple(context.arrays.table(part) for part in cos_sin(positions, context.spec))
     result = context.implementation.call(surface, native, *arguments)
     return native if result is None and context.claim.in_place else result
 
@@ -161,7 +162,7 @@ def forward(context: CheckContext, native: Any, positions: Array, shape: tuple[i
 def followed(context: CheckContext, function: Callable[..., Any], *arguments: Any) -> Any:
     """A forward pass that the framework follows; where it cannot, the reason."""
     try:
-        return context.invoke(function, *arguments)
+        return context.arrays.invoke(function, *arguments)
     except TargetRaised as error:
         raise NotDifferentiable(f"cannot be differentiated: raised {error}") from error
 
@@ -171,7 +172,7 @@ def backward(
 ) -> Any:
     """A backward pass; what is not implemented cannot be differentiated, all else is raised."""
     try:
-        return context.invoke(function, *arguments, **named)
+        return context.arrays.invoke(function, *arguments, **named)
     except TargetRaised as raised:
         text = str(raised)
         missing = isinstance(raised.error, NotImplementedError)
@@ -188,7 +189,7 @@ def torch_result(
 
     with torch.enable_grad():
         result = followed(context, forward, context, native, positions, shape)
-    context.checked(result, native)
+    context.arrays.checked(result, native)
     if not result.requires_grad:
         raise NotDifferentiable("the result is cut off from x: torch keeps no graph of it")
     return result
@@ -209,7 +210,7 @@ def torch_gradient(
 
 
 def _torch(context: CheckContext, x: Array, positions: Array, again: bool) -> Pull:
-    leaf = context.native(x).requires_grad_()
+    leaf = context.arrays.native(x).requires_grad_()
     # What a layer rotates is the result of another; a leaf may not be written to.
     result = torch_result(context, leaf.clone(), positions, x.shape)
 
@@ -223,11 +224,11 @@ def _torch(context: CheckContext, x: Array, positions: Array, again: bool) -> Pu
 def _jax(context: CheckContext, x: Array, positions: Array, again: bool) -> Pull:
     import jax
 
-    native = context.native(x)
+    native = context.arrays.native(x)
     result, back = followed(
         context, jax.vjp, lambda x_: forward(context, x_, positions, x.shape), native
     )
-    context.checked(result, native)
+    context.arrays.checked(result, native)
 
     def pull(g: Any) -> Array:
         (gradient,) = backward(context, back, g)

@@ -13,7 +13,8 @@ import numpy as np
 
 from rope_conformance.inputs.cases import Case, at_width
 from rope_conformance.inputs.rule_variants import base_below, plain_rule, with_base
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import made_for, other_widths
 from rope_ref import RopeSpec
 from rope_ref.scaling import ScaledRule
@@ -29,7 +30,7 @@ def judged(context: CheckContext, spec: RopeSpec, case: Case, message: str) -> N
     with made_for(context, spec) as made:
         if made is not None:
             x, positions = made.x(case), made.positions(case)
-            made.demand(made.judge(made.apply(x, positions), x, positions), message)
+            made.demand(made.judge(made.arrays.apply(x, positions), x, positions), message)
 
 
 def _is_right(context: CheckContext, spec: RopeSpec, case: Case) -> bool:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 
 if TYPE_CHECKING:
     from rope_conformance.target.claim import Claim
@@ -53,10 +54,10 @@ def demand_positions(
     fault: Fault,
 ) -> None:
     """Fail if the positions that a call was given are others after it."""
-    own = context.position_arguments(positions, shape)
+    own = context.arrays.position_arguments(positions, shape)
     for before, after in zip(own, given, strict=True):
         if not isinstance(after, int) and not np.array_equal(
-            context.host(before), context.host(after)
+            context.arrays.host(before), context.arrays.host(after)
         ):
             raise CheckFailure("the positions were changed by the call", fault=fault)
 
@@ -94,7 +95,7 @@ def call_layer(
     TargetRaised
         If it raised.
     """
-    given = [context.native(x) for x in arrays] if natives is None else list(natives)
+    given = [context.arrays.native(x) for x in arrays] if natives is None else list(natives)
     return received(context, sent(context, given, positions, arrays[0].shape), given, arrays)
 
 
@@ -102,7 +103,9 @@ def sent(
     context: CheckContext, natives: Sequence[Any], positions: Array, shape: tuple[int, ...]
 ) -> Sequence[Any]:
     """The three arrays that the surface `attention` returns, in its own type."""
-    result = context.call("attention", *natives, *context.position_arguments(positions, shape))
+    result = context.arrays.call(
+        "attention", *natives, *context.arrays.position_arguments(positions, shape)
+    )
     if result is None and context.claim.in_place:
         return natives
     if not isinstance(result, tuple | list) or len(result) != 3:
@@ -118,7 +121,7 @@ def received(
 ) -> tuple[Array, Array, Array]:
     """The same as NumPy arrays ``bthd``, once type, dtype and shape are right."""
     q, k, v = (
-        context.from_claimed_axes(_checked(context, name, y, x), own.shape)
+        context.arrays.from_claimed_axes(_checked(context, name, y, x), own.shape)
         for name, y, x, own in zip("qkv", results, natives, arrays, strict=True)
     )
     return q, k, v
@@ -127,7 +130,7 @@ def received(
 def _checked(context: CheckContext, name: str, result: Any, native: Any) -> Array:
     """One of the results; the failure says which, and whether it is about shape or type."""
     try:
-        return context.checked(result, native)
+        return context.arrays.checked(result, native)
     except CheckFailure as failure:
         own = context.namespace
         shaped = own.owns(result) and tuple(result.shape) != tuple(native.shape)

@@ -15,7 +15,8 @@ from rope_conformance.clauses._layer import call_layer, key_heads
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import pairs
 from rope_conformance.target.implementation import Implementation
 from rope_ref import cos_sin

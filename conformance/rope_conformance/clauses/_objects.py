@@ -22,7 +22,8 @@ from rope_conformance.accuracy.bound import (
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case, free_positions, positions_within
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import numeric_fixed, pairs
 from rope_conformance.target.claim import Claim
 from rope_conformance.target.implementation import Implementation
@@ -74,11 +75,14 @@ def rotate(context: CheckContext, made: Any, case: Case, dtype: str | None = Non
     """Rotate a case with another object; what it did counts here."""
     other = beside(context, made, dtype)
     try:
-        return other.apply(other.x(case), other.positions(case))
+        return other.arrays.apply(other.x(case), other.positions(case))
     finally:
         context.implementation.calls += other.implementation.calls
-        context.last_call, context.last_result = other.last_call, other.last_result
-        context.outputs |= other.outputs
+        context.arrays.last_call, context.arrays.last_result = (
+            other.arrays.last_call,
+            other.arrays.last_result,
+        )
+        context.arrays.outputs |= other.arrays.outputs
 
 
 def stations(context: CheckContext) -> list[Case]:
@@ -147,7 +151,7 @@ def agree(
         apart = np.where(same_numbers(one, other), 0.0, one - other)
     error = np.abs(apart).max(axis=0)
     judgement = compare(error, r, allowed, p, context.dtype, got=got, want=want)
-    context.count(judgement)
+    context.evidence.count(judgement)
     demand(context, judgement, message, fault)
 
 
@@ -171,7 +175,7 @@ def judged(
     x, positions = context.x(case), context.positions(case)
     as_type, as_profile = dtype or context.dtype, profile or context.profile
     judgement = judge(y, x, positions, context.spec, as_type, as_profile)
-    context.count(judgement)
+    context.evidence.count(judgement)
     return judgement
 
 

@@ -27,7 +27,8 @@ from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case, data_type
 from rope_conformance.inputs.sessions import CONVENTIONS, CachePositions, Convention, Session
-from rope_conformance.judging.context import CheckContext, CheckFailure, Spot, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, Spot, TargetRaised
 from rope_ref import pair_channels
 
 __all__ = ["play"]
@@ -57,8 +58,10 @@ def play(context: CheckContext, session: Session) -> None:
         if made is not context:
             context.absorb(made)
     for what, words in player.facts().items():
-        if context.facts.setdefault(what, words) != words:
-            raise CheckFailure(f"{what}: {words}; but in another session: {context.facts[what]}")
+        if context.evidence.facts.setdefault(what, words) != words:
+            raise CheckFailure(
+                f"{what}: {words}; but in another session: {context.evidence.facts[what]}"
+            )
 
 
 @dataclass
@@ -132,7 +135,9 @@ class _Player:
         named: dict[str, Any] = {}
         what = f"prefill of {tokens} tokens"
         if lengths is not None:
-            named["lengths"] = self.context.native_positions(np.array(lengths, dtype=np.int64))
+            named["lengths"] = self.context.arrays.native_positions(
+                np.array(lengths, dtype=np.int64)
+            )
             what += f", of which the rows have {lengths}"
         y = self._ask("prefill", x, **named)
         self._grown("prefill", what, x, y, lengths)
@@ -148,15 +153,15 @@ class _Player:
         request = self.request
         x = np.concatenate(request.x, axis=1)
         result = self._invoke("keys")
-        got, expected = getattr(result, "shape", None), self.context.to_claimed_axes(x).shape
+        got, expected = getattr(result, "shape", None), self.context.arrays.to_claimed_axes(x).shape
         if got is not None and tuple(got) != expected:
             raise CheckFailure(
                 f"keys() has shape {tuple(got)}, expected {expected}: the cache holds "
                 f"{x.shape[1]} tokens",
                 fault="cache",
             )
-        y = self.context.checked(result, self.context.native(x))
-        y = self.context.from_claimed_axes(y, x.shape)
+        y = self.context.arrays.checked(result, self.context.arrays.native(x))
+        y = self.context.arrays.from_claimed_axes(y, x.shape)
         self._demand("keys()", x, y, None, slice(0, None))
 
     def evict(self, start: int, stop: int) -> None:
@@ -183,7 +188,7 @@ class _Player:
     def apply(self, first: int = 0) -> None:
         """Rotate something that has nothing to do with the request."""
         case = Case(self.session.batch, 3, self.session.heads, range(first, first + 3))
-        self.context.apply(self.context.x(case), case.position_array())
+        self.context.arrays.apply(self.context.x(case), case.position_array())
         self.applied.append(first + 3)
         self.between = f", and apply_rope at {first} to {first + 2},"
 
@@ -191,7 +196,7 @@ class _Player:
         """Let another object of the same make serve a request."""
         context = self.context
         if context.implementation.is_factory:
-            other = context.invoke(context.anew)
+            other = context.arrays.invoke(context.anew)
             request = begin(other)
             for method, tokens in ((request.prefill, 9), (request.step, 1)):
                 other.invoke(method, other.native(self._data(tokens)))
@@ -208,16 +213,19 @@ class _Player:
 
     def _invoke(self, method: str, *arguments: Any, **named: Any) -> Any:
         target = self.request.target
-        return self.context.invoke(lambda: getattr(target, method)(*arguments, **named))
+        return self.context.arrays.invoke(lambda: getattr(target, method)(*arguments, **named))
 
     def _ask(self, method: str, x: Array, **named: Any) -> Array:
         """Call prefill or step, and see that nothing else has changed by it."""
         context, request = self.context, self.request
-        native = context.native(x)
+        native = context.arrays.native(x)
         result = self._invoke(method, native, **named)
-        y = context.checked(result, native)
+        y = context.arrays.checked(result, native)
         given = context.namespace.host(native)
-        if not context.claim.in_place and not same_numbers(given, context.to_claimed_axes(x)).all():
+        if (
+            not context.claim.in_place
+            and not same_numbers(given, context.arrays.to_claimed_axes(x)).all()
+        ):
             raise CheckFailure(f"{method}(x) changed x", fault="aliasing")
         if request.last is not None:
             before, copied = request.last
@@ -225,8 +233,8 @@ class _Player:
                 raise CheckFailure(
                     f"{method}(x) changed what the call before it had returned", fault="aliasing"
                 )
-        request.last = (context.last_result, y.copy())
-        return context.from_claimed_axes(y, x.shape)
+        request.last = (context.arrays.last_result, y.copy())
+        return context.arrays.from_claimed_axes(y, x.shape)
 
     def _grown(
         self, method: str, what: str, x: Array, y: Array, lengths: tuple[int, ...] | None
@@ -278,10 +286,10 @@ class _Player:
             verdicts.append((alike, judged))
         fitting = [v for v in verdicts if (v[1].ratio <= 1).all()]
         alike, judgement = (fitting or verdicts)[0]
-        self.context.count(judgement)
+        self.context.evidence.count(judgement)
         # Profiles are of one rotation, by one table.
         if len(self.request.places[alike[0].convention].turns) == 1 and not self.scaled:
-            self.context.meter.add(judgement, self.context.spec)
+            self.context.evidence.meter.add(judgement, self.context.spec)
         if not fitting:
             self._fail(what, x, y, tokens, verdicts, slots, method)
         self.readings = tuple(reading for alike, _ in fitting for reading in alike)

@@ -22,7 +22,8 @@ from rope_conformance.clauses._layer import placed
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case, QueriesKeys
 from rope_conformance.inputs.position_axes import place_in_words
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_ref import attention_logits, pair_channels
 
 Array = npt.NDArray[Any]
@@ -62,13 +63,13 @@ def call_logits(
     TargetRaised
         If it raised.
     """
-    q, k = [context.native(x) for x in (what.q, what.k)] if natives is None else natives
-    result = context.call(
+    q, k = [context.arrays.native(x) for x in (what.q, what.k)] if natives is None else natives
+    result = context.arrays.call(
         "logits",
         q,
         k,
-        *context.position_arguments(what.q_positions, what.q.shape),
-        *context.position_arguments(what.k_positions, what.k.shape),
+        *context.arrays.position_arguments(what.q_positions, what.q.shape),
+        *context.arrays.position_arguments(what.k_positions, what.k.shape),
     )
     own = context.namespace
     if not own.owns(result):
@@ -96,9 +97,9 @@ def call_logits(
         )
     if own.device(result) != own.device(q):
         raise CheckFailure(f"returned scores on {own.device(result)} for q on {own.device(q)}")
-    context.last_result = result
+    context.arrays.last_result = result
     host = own.host(result)
-    context.outputs.add(hash(host.tobytes()))
+    context.arrays.outputs.add(hash(host.tobytes()))
     return host.reshape(full), kind
 
 
@@ -113,15 +114,15 @@ def scale_of(context: CheckContext) -> float:
     if context.claim.logit_scale is not None:
         return float(context.claim.logit_scale)
     usual = {"1": 1.0, "1/sqrt(D)": float(context.spec.head_dim**-0.5)}
-    if SCALE_FACT not in context.facts:
+    if SCALE_FACT not in context.evidence.facts:
         row = context.cut(Case(1, 1, 1, placed(context.claim, 0, 1)))
         x, p = context.x(row), context.positions(row)
         same = ExplicitFrequencies(x, x, p, p)
         score, _ = call_logits(context, same)
         ratio = float(score[0, 0, 0, 0]) / float(true_scores(context, same, 1.0)[0, 0, 0, 0])
         middle = context.spec.head_dim**-0.25
-        context.facts[SCALE_FACT] = "1" if not 0 < ratio < middle else "1/sqrt(D)"
-    return usual[context.facts[SCALE_FACT]]
+        context.evidence.facts[SCALE_FACT] = "1" if not 0 < ratio < middle else "1/sqrt(D)"
+    return usual[context.evidence.facts[SCALE_FACT]]
 
 
 def allowed(
@@ -220,8 +221,8 @@ def demand_scores(
         What is wrong.
     """
     bad, decisive = wrong_scores(pair, limits)
-    context.samples += decisive.size
-    context.decisive += int(decisive.sum())
+    context.evidence.samples += decisive.size
+    context.evidence.decisive += int(decisive.sum())
     if not bad.any():
         return
     (got, want), (limit, _) = pair, limits

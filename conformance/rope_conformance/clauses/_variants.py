@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from rope_conformance.accuracy.bound import judge
 from rope_conformance.inputs.rule_variants import base_below, for_width
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import numeric_fixed
 from rope_conformance.target.frameworks import NamespaceError
 from rope_conformance.target.implementation import TargetError, Unsupported
@@ -67,7 +68,7 @@ def _made(context: CheckContext, spec: RopeSpec, words: str) -> CheckContext | s
     case = next(c for c in numeric_fixed(made) if c.values == "normal")
     x, positions = made.x(case), made.positions(case)
     try:
-        y = made.apply(x, positions)
+        y = made.arrays.apply(x, positions)
     except (CheckFailure, TargetRaised, NamespaceError) as error:
         return f"{words}: {error}"
     ratio = judge(y, x, positions, made.spec, made.dtype, made.profile).ratio

@@ -24,7 +24,8 @@ from rope_conformance.clauses._layer_hints import demand_layer
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs.cases import Case, cases
 from rope_conformance.judging.clause import clause
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -191,8 +192,8 @@ def memory(context: CheckContext, case: Case) -> None:
     buffers, views, places = (_packed if case.strided else _guarded)(context, arrays)
     before = [context.namespace.host(buffer) for buffer in buffers]
     _judge_layer(context, case, arrays, views)
-    assert context.last_call is not None
-    given = context.last_call[len(views) :]
+    assert context.arrays.last_call is not None
+    given = context.arrays.last_call[len(views) :]
     demand_positions(context, context.positions(case), arrays[0].shape, given, memory.clause.fault)
     in_place = context.claim.in_place
     for n, (buffer, was) in enumerate(zip(buffers, before, strict=True)):
@@ -204,13 +205,13 @@ def memory(context: CheckContext, case: Case) -> None:
         _demand_untouched(context, now, was, inside)
     if in_place:
         own = [
-            context.from_claimed_axes(context.namespace.host(view), x.shape)
+            context.arrays.from_claimed_axes(context.namespace.host(view), x.shape)
             for view, x in zip(views, arrays, strict=True)
         ]
         demand_layer(context, case, arrays, own, " in its own memory (in_place is claimed)")
     elif case.heads == key_heads(case):
         # One array as all three, as in a layer without projections.
-        same = context.native(arrays[0])
+        same = context.arrays.native(arrays[0])
         _judge_layer(context, case, (arrays[0],) * 3, (same,) * 3)
 
 
@@ -245,7 +246,7 @@ def _guarded(context: CheckContext, arrays: Sequence[Array]) -> Laid:
     buffers: list[Any] = []
     places: dict[str, Place] = {}
     for name, x in zip("qkv", arrays, strict=True):
-        host = context.to_claimed_axes(x)
+        host = context.arrays.to_claimed_axes(x)
         room = np.full((host.shape[0] + 2, *host.shape[1:]), _GUARD, dtype=host.dtype)
         place = (slice(1, -1), *(slice(None) for _ in host.shape[1:]))
         room[place] = host
@@ -256,7 +257,7 @@ def _guarded(context: CheckContext, arrays: Sequence[Array]) -> Laid:
 
 def _packed(context: CheckContext, arrays: Sequence[Array]) -> Laid:
     """All three in one buffer, one after the other along the heads, guards at both ends."""
-    hosts = [context.to_claimed_axes(x) for x in arrays]
+    hosts = [context.arrays.to_claimed_axes(x) for x in arrays]
     along = context.claim.axes.index("h" if "h" in context.claim.axes else "d")
     guard = np.full_like(hosts[2], _GUARD)
     buffer = context.namespace.array(
@@ -285,7 +286,7 @@ def _packed(context: CheckContext, arrays: Sequence[Array]) -> Laid:
 def calls(context: CheckContext, case: Case) -> None:
     """Call; call with other heads and tokens; call with other data; call as at first."""
     arrays, positions = layer_data(context, case), context.positions(case)
-    natives = [context.native(x) for x in arrays]
+    natives = [context.arrays.native(x) for x in arrays]
     results = sent(context, natives, positions, arrays[0].shape)
     first = received(context, results, natives, arrays)
     for other in _layers(context)[:4]:

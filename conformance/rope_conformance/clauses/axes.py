@@ -22,7 +22,8 @@ from rope_conformance.inputs.position_axes import at_one_place, axes_of, on_all_
 from rope_conformance.inputs.rule_variants import base_below
 from rope_conformance.inputs.shapes import usual_shape
 from rope_conformance.judging.clause import clause
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import (
     all_positions,
     numeric_cases,
@@ -89,7 +90,7 @@ def map_(context: CheckContext, case: Case) -> None:
     p[axis] = moved
     x = context.x(case)
     x[:] = x[:, :1]
-    y = context.apply(x, p)
+    y = context.arrays.apply(x, p)
     turned = pairs(context, y, output=True)
     change = np.abs(turned - turned[:, :, :1]).max(axis=0)
     own, r = np.array(context.spec.pair_axes) == axis, pair_norm(x, context.spec)
@@ -106,7 +107,7 @@ def map_(context: CheckContext, case: Case) -> None:
         got=np.asarray(y, np.float64),
         want=np.asarray(stay, np.float64),
     )
-    context.count(judgement)
+    context.evidence.count(judgement)
     context.demand(judgement, f"axis {axis} alone was moved, and a pair of another axis turned")
     phase = context.spec.theta() * (tokens - tokens[:, :1])
     least = allowed * unit_roundoff(context.dtype)
@@ -176,10 +177,10 @@ def equal(context: CheckContext, case: Case) -> None:
     """Compare with the RoPE of one axis."""
     positions = case.position_array()
     x = context.x(case)
-    y = context.apply(x, on_all_axes(positions, context.spec))
+    y = context.arrays.apply(x, on_all_axes(positions, context.spec))
     plain = replace(context.spec, pair_axes=None)
     judgement = judge(y, x, positions, plain, context.dtype, context.profile)
-    context.count(judgement)
+    context.evidence.count(judgement)
     context.demand(judgement, "positions are equal on all axes, but it is not the RoPE of one axis")
 
 

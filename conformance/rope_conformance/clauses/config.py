@@ -24,7 +24,8 @@ from rope_conformance.inputs.configs import (
 )
 from rope_conformance.inputs.rule_variants import has_length
 from rope_conformance.judging.clause import clause
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.target.implementation import Implementation, TargetError
 from rope_ref import RopeSpec, spec_from_hf_config
 from rope_ref.errors import ConfigError
@@ -118,7 +119,7 @@ def names(context: CheckContext, case: ModelConfig) -> None:
 def refused(context: CheckContext, case: ModelConfig) -> None:
     """Hand over configs that mean nothing, or not the same everywhere."""
     try:
-        made = context.call("config", case.mapping())
+        made = context.arrays.call("config", case.mapping())
     except (TargetRaised, CheckFailure):  # Unsupported is a refusal too
         return
     without = case.spec_unheeded()
@@ -129,7 +130,7 @@ def refused(context: CheckContext, case: ModelConfig) -> None:
             f"from_config took a config with {case.about} and dropped that key in silence; it "
             "must be heeded, or the config refused"
         )
-    context.notes.append(
+    context.evidence.notes.append(
         f"a config with {case.about} is taken, and the key heeded; systems differ in what it "
         "means, so how is not judged"
     )
@@ -139,12 +140,12 @@ def _read(context: CheckContext, case: ModelConfig, *, must: bool = False) -> No
     """Have a config read, rotate, and compare."""
     mapping, spec = case.mapping(), case.spec()
     try:
-        made = context.call("config", mapping)
+        made = context.arrays.call("config", mapping)
     except (TargetRaised, CheckFailure) as refusal:
         if must:
             raise
         words = case.about or "a config"
-        context.notes.append(f"a config with {words} is refused: {refusal}")
+        context.evidence.notes.append(f"a config with {words} is refused: {refusal}")
         return
     _demand_same_meaning(mapping, spec)
     fault = _fault(context, made, spec)
@@ -203,7 +204,7 @@ def _fault_at(context: CheckContext, made: Any, spec: RopeSpec, case: Case) -> E
     try:
         other = context.beside(Implementation(made, spec, context.claim))
         x, positions = other.x(case), other.positions(case)
-        other.demand(other.judge(other.apply(x, positions), x, positions), "")
+        other.demand(other.judge(other.arrays.apply(x, positions), x, positions), "")
     except (TargetError, TargetRaised, CheckFailure) as fault:
         return fault
     context.absorb(other)
@@ -226,7 +227,7 @@ def _is_itself(context: CheckContext, case: Case) -> bool:
     """Whether the object under test rotates by its own spec."""
     x, positions = context.x(case), context.positions(case)
     try:
-        y = context.apply(x, positions)
+        y = context.arrays.apply(x, positions)
     except (TargetRaised, CheckFailure):
         return False
     ratio = judge(y, x, positions, context.spec, context.dtype, context.profile).ratio
@@ -236,7 +237,7 @@ def _is_itself(context: CheckContext, case: Case) -> bool:
 def _read_again(context: CheckContext, case: ModelConfig) -> None:
     """Change the mapping that was read, and read it again; what came first must not follow."""
     mapping, spec = case.mapping(), case.spec()
-    first = context.call("config", mapping)
+    first = context.arrays.call("config", mapping)
     mapping.update(json.loads(case.then))
     if _fault(context, first, spec) is not None:
         raise CheckFailure(
@@ -244,7 +245,7 @@ def _read_again(context: CheckContext, case: ModelConfig) -> None:
             fault="aliasing",
         )
     with contextlib.suppress(TargetRaised, CheckFailure):  # it may be refused
-        context.call("config", mapping)
+        context.arrays.call("config", mapping)
     if _fault(context, first, spec) is not None:
         raise CheckFailure(
             "what was read first changed when a second config was read",

@@ -18,7 +18,8 @@ from rope_conformance.diagnosis.shape_causes import is_right
 from rope_conformance.inputs.cases import Case, free_positions
 from rope_conformance.inputs.rows import row_cases
 from rope_conformance.judging.clause import EITHER, clause
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import factory_only, numeric_cases, numeric_fixed, oracle
 from rope_conformance.target.process_state import changes, remember, settings_left_alone
 from rope_conformance.target.views import View
@@ -43,13 +44,13 @@ _MANY = 40  # calls, more than a pool that is made bit by bit has threads
 )
 def kept(context: CheckContext, case: Case) -> None:
     """`CheckContext.apply` looks at type, shape and dtype of every result, here and everywhere."""
-    context.apply(context.x(case), context.positions(case))
+    context.arrays.apply(context.x(case), context.positions(case))
 
 
 def _also_rows(context: CheckContext) -> list[Case]:
     """The fixed inputs, and one where rows have positions of their own, if that is claimed."""
     rows = "bt" in context.claim.position_forms and "b" in context.claim.axes
-    return [*numeric_fixed(context), *(row_cases(context)[:1] if rows else [])]
+    return [*numeric_fixed(context), *(row_cases(context.claim)[:1] if rows else [])]
 
 
 @clause(
@@ -72,13 +73,13 @@ def mutation(context: CheckContext, case: Case) -> None:
     Of what else is offered, look at the positions that it was given.
     """
     x, positions = context.x(case), context.positions(case)
-    y = context.apply(x, positions)
-    assert context.last_call is not None
-    given, *rest = context.last_call
-    context.apply(-x, positions)
+    y = context.arrays.apply(x, positions)
+    assert context.arrays.last_call is not None
+    given, *rest = context.arrays.last_call
+    context.arrays.apply(-x, positions)
     host = context.namespace.host
     in_place = context.claim.in_place
-    if not same_numbers(host(given), context.to_claimed_axes(y if in_place else x)).all():
+    if not same_numbers(host(given), context.arrays.to_claimed_axes(y if in_place else x)).all():
         raise CheckFailure(
             "x does not hold the result, though working in place is claimed"
             if in_place
@@ -88,9 +89,9 @@ def mutation(context: CheckContext, case: Case) -> None:
         demand_positions(context, positions, x.shape, rest, mutation.clause.fault)
     else:
         for before, after in zip(cos_sin(positions, context.spec), rest, strict=True):
-            if not np.array_equal(host(context.table(before)), host(after)):
+            if not np.array_equal(host(context.arrays.table(before)), host(after)):
                 raise CheckFailure("the given tables were changed by the call")
-    where = host(context.native_positions(positions))
+    where = host(context.arrays.native_positions(positions))
     for surface, arguments in _other_surfaces(context, x, positions).items():
         for after in arguments:
             if tuple(after.shape) == where.shape and not np.array_equal(where, host(after)):
@@ -132,7 +133,7 @@ def strides(context: CheckContext, case: Case) -> None:
     except TargetRaised as error:
         if case.strided != "backwards":  # which few can take, torch for one cannot
             raise
-        context.facts["views that run backwards"] = f"not taken: raises {error}"
+        context.evidence.facts["views that run backwards"] = f"not taken: raises {error}"
     except CheckFailure as failure:
         # Rotated by others' positions, but only where these are a view.
         if case.strided == "positions" and is_right(context, replace(case, strided=False)):
@@ -153,7 +154,7 @@ def strides(context: CheckContext, case: Case) -> None:
 )
 def empty(context: CheckContext, case: Case) -> None:
     """No tokens at all."""
-    context.apply(context.x(case), context.positions(case))
+    context.arrays.apply(context.x(case), context.positions(case))
 
 
 @clause(
@@ -173,19 +174,19 @@ def determinism(context: CheckContext, case: Case) -> None:
     Then repeat the very first call of the run.
     """
     x, positions = context.x(case), context.positions(case)
-    first = context.apply(x, positions)
-    kept_result = context.last_result
-    context.apply(-x, positions)
-    kept_result = context.from_claimed_axes(context.namespace.host(kept_result), x.shape)
+    first = context.arrays.apply(x, positions)
+    kept_result = context.arrays.last_result
+    context.arrays.apply(-x, positions)
+    kept_result = context.arrays.from_claimed_axes(context.namespace.host(kept_result), x.shape)
     if not same_numbers(first, kept_result).all():
         raise CheckFailure(
             "a result changed when the next call was made: its memory is reused", fault="aliasing"
         )
-    again = context.apply(x, positions)
+    again = context.arrays.apply(x, positions)
     if not same_numbers(first, again).all():
         raise CheckFailure("the same call gave other numbers the third time")
     if others := _other_surfaces(context, -x, positions[..., ::-1]):
-        again = context.apply(x, positions)
+        again = context.arrays.apply(x, positions)
         if not same_numbers(first, again).all():
             raise CheckFailure(
                 f"the same call gave other numbers once {', '.join(others)} had been called, for "
@@ -195,7 +196,7 @@ def determinism(context: CheckContext, case: Case) -> None:
     arguments, was = context.implementation.first_call
     surface = "apply" if context.implementation.has("apply") else "rotate"
     arguments = copy.deepcopy(arguments)
-    now = context.call(surface, *arguments)
+    now = context.arrays.call(surface, *arguments)
     now = arguments[0] if now is None else now  # worked in place
     before, after = context.namespace.host(was), context.namespace.host(now)
     if not same_numbers(before, after).all():
@@ -225,7 +226,7 @@ def types(context: CheckContext, case: Case) -> None:
         for other in context.claim.dtypes:
             if other != context.dtype:
                 before = CheckContext(after.implementation, other, device=context.device)
-                before.apply(before.x(case), before.positions(case))
+                before.arrays.apply(before.x(case), before.positions(case))
         oracle(after, case, "wrong once other types of data were rotated")
     finally:
         context.absorb(after)
@@ -254,13 +255,13 @@ def process(context: CheckContext, case: Case) -> None:
     target = context.implementation.target
     changed: list[str] = []
     with settings_left_alone(changed):
-        context.apply(x, positions)
+        context.arrays.apply(x, positions)
         _other_surfaces(context, x, positions)
     remember(target, changed)
     if changed := changes(target):
         raise CheckFailure(f"changed by a call, and not put back: {', '.join(changed)}")
     if case.parameter:
-        _threads(lambda: context.apply(x, positions), case.parameter)
+        _threads(lambda: context.arrays.apply(x, positions), case.parameter)
 
 
 def _other_surfaces(
@@ -272,8 +273,8 @@ def _other_surfaces(
     """
 
     def given(data: int, places: int) -> tuple[Any, ...]:
-        arrays = (context.native(x) for _ in range(data))
-        return (*arrays, *(context.native_positions(positions) for _ in range(places)))
+        arrays = (context.arrays.native(x) for _ in range(data))
+        return (*arrays, *(context.arrays.native_positions(positions) for _ in range(places)))
 
     arguments = {
         ("theta", "theta"): given(0, 0),
@@ -285,7 +286,7 @@ def _other_surfaces(
     for (surface, method), each in arguments.items():
         if context.implementation.has(surface):
             with contextlib.suppress(TargetRaised, CheckFailure):
-                context.call(surface, *each)
+                context.arrays.call(surface, *each)
             called[method] = each
     return called
 

@@ -13,7 +13,8 @@ from rope_conformance.inputs.cases import Case, at_width, cases, positions_withi
 from rope_conformance.inputs.rows import row_cases
 from rope_conformance.inputs.rule_variants import base_below, with_base
 from rope_conformance.judging.clause import EITHER, clause
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import (
     all_positions,
     angles_probe,
@@ -43,7 +44,7 @@ from rope_ref import RopeSpec
 def ladder(context: CheckContext, case: Case) -> None:
     """Put (1, 0) into every pair: what comes out is its cos and sin."""
     x = angles_probe(context, case)
-    y = context.apply(x, context.positions(case))
+    y = context.arrays.apply(x, context.positions(case))
     judgement = context.judge(y, x, context.positions(case))
     context.demand(judgement, "a pair turns at another speed")
 
@@ -121,7 +122,7 @@ def real(context: CheckContext, case: Case) -> None:
         else "positions of shape (B, T) are not claimed"
     ),
     any_map=True,
-    fixed=row_cases,
+    fixed=lambda context: row_cases(context.claim),
     generated=lambda context: cases(context.claim, rows=True).map(context.cut),
     minimum=50,
     numeric=True,
@@ -148,7 +149,7 @@ def _other(context: CheckContext, spec: RopeSpec, case: Case, message: str) -> N
         if at_spec is None:
             return
         x, positions = at_spec.x(case), at_spec.positions(case)
-        y = at_spec.apply(x, positions)
+        y = at_spec.arrays.apply(x, positions)
         at_spec.demand(at_spec.judge(y, x, positions), message)
         demand_untouched(at_spec, x, y, message)
 
@@ -231,9 +232,9 @@ def theta(context: CheckContext, case: Case) -> None:
 
 
 def _judge_theta(context: CheckContext, fault: Fault | None) -> None:
-    result = context.call("theta")
+    result = context.arrays.call("theta")
     try:
-        got = np.asarray(context.host(result), dtype=np.float64)
+        got = np.asarray(context.arrays.host(result), dtype=np.float64)
     except (TypeError, ValueError):
         raise CheckFailure(f"theta() returned {type(result).__name__}, no numbers") from None
     want = context.spec.theta()

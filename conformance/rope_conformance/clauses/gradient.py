@@ -28,7 +28,8 @@ from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs.cases import Case, cases
 from rope_conformance.inputs.shapes import FEW_SHAPES, usual_shape
 from rope_conformance.judging.clause import clause
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import numeric_fixed
 from rope_conformance.target.frameworks import NamespaceError
 from rope_ref import pair_channels
@@ -215,14 +216,14 @@ def repeats(context: CheckContext, case: Case) -> None:
     """Ask eight times, from the same call and from new ones, with others in between."""
     g, positions = context.x(case), context.positions(case)
     pull = pullback(context, g, positions, again=True)
-    first = pull(context.native(g))
-    result = context.last_result
+    first = pull(context.arrays.native(g))
+    result = context.arrays.last_result
     for n in range(8):
-        again = pull(context.native(g)) if n % 2 else gradient(context, g, g, positions)
+        again = pull(context.arrays.native(g)) if n % 2 else gradient(context, g, g, positions)
         if not same_numbers(first, again).all():
             raise CheckFailure(f"the same gradient had other bits when asked for again ({n + 2})")
         gradient(context, -g, -g, positions)
-    kept = context.from_claimed_axes(context.namespace.host(result), g.shape)
+    kept = context.arrays.from_claimed_axes(context.namespace.host(result), g.shape)
     if not same_numbers(first, kept).all():
         raise CheckFailure("a gradient changed when the next one was made: its memory is reused")
 
@@ -258,7 +259,7 @@ def calls(context: CheckContext, case: Case) -> None:
     ]
     for n, (pull, own, positions) in enumerate(pulls):
         which = "first" if n == 0 else "second"
-        got = pull(context.native(own))
+        got = pull(context.arrays.native(own))
         demand_gradient(context, got, own, positions, f"of two calls, the gradient of the {which}")
 
 
@@ -276,16 +277,18 @@ def calls(context: CheckContext, case: Case) -> None:
 def mutation(context: CheckContext, case: Case) -> None:
     """Look at the arguments after the call."""
     g, positions = context.x(case), context.positions(case)
-    given = context.native(g)
+    given = context.arrays.native(g)
     pullback(context, g, positions)(given)
     if not (context.claim.in_place and own_vjp(context)):
-        now = context.from_claimed_axes(context.namespace.host(given), g.shape)
+        now = context.arrays.from_claimed_axes(context.namespace.host(given), g.shape)
         if not same_numbers(now, g).all():
             raise CheckFailure("the gradient that was given was overwritten; copy it first")
     if not own_vjp(context):
         return
-    assert context.last_call is not None
-    demand_positions(context, positions, g.shape, context.last_call[1:], mutation.clause.fault)
+    assert context.arrays.last_call is not None
+    demand_positions(
+        context, positions, g.shape, context.arrays.last_call[1:], mutation.clause.fault
+    )
 
 
 @clause(
@@ -307,14 +310,14 @@ def graph(context: CheckContext, case: Case) -> None:
     import torch
 
     g, positions = context.x(case), context.positions(case)
-    context.apply(g, positions)
-    native = context.native(g)
+    context.arrays.apply(g, positions)
+    native = context.arrays.native(g)
 
     def demand(what: str, result: Any) -> None:
         got = checked_gradient(context, result, native, g.shape)
         demand_gradient(context, got, g, positions, f"{what}: the gradient is wrong")
 
-    leaf = context.native(g).requires_grad_()
+    leaf = context.arrays.native(g).requires_grad_()
     result = torch_result(context, leaf, positions, g.shape)
     demand("x is a leaf", torch_gradient(context, result, leaf, native))
 
@@ -326,7 +329,7 @@ def graph(context: CheckContext, case: Case) -> None:
     if packed[1:].count_nonzero():
         raise CheckFailure("x is part of a projection: the other parts got a gradient")
 
-    leaf = context.native(g).requires_grad_()
+    leaf = context.arrays.native(g).requires_grad_()
     own = leaf * 1
     squares = own.square()
     result = torch_result(context, own, positions, g.shape)

@@ -11,8 +11,10 @@ from rope_conformance.accuracy.bound import bound, compare, pair_norm, per_token
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs.cases import Case, free_positions
 from rope_conformance.inputs.shapes import usual_shape
+from rope_conformance.judging.array_adapter import Form
 from rope_conformance.judging.clause import EITHER, clause
-from rope_conformance.judging.context import CheckContext, CheckFailure, Form, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import numeric_fixed, pairs
 
 _AXES = {"row": 0, "token": 1, "head": 2}
@@ -33,13 +35,13 @@ def _others_unchanged(context: CheckContext, case: Case, what: str) -> None:
     axis = _AXES[what]
     x, positions = context.x(case), context.positions(case)
     count = x.shape[axis]
-    before = context.apply(x, positions)
+    before = context.arrays.apply(x, positions)
     other = context.x(replace(case, seed=case.seed + 77))
     for n in sorted({0, count // 2, count - 1}):
         changed = x.copy()
         place = (slice(None),) * axis + (n,)
         changed[place] = other[place]
-        after = context.apply(changed, positions)
+        after = context.arrays.apply(changed, positions)
         rest = tuple(a for a in range(4) if a != axis)
         same = np.asarray(same_numbers(before, after).all(axis=rest))
         same[n] = True
@@ -116,11 +118,11 @@ def rows(context: CheckContext, case: Case) -> None:
 def nan(context: CheckContext, case: Case) -> None:
     """Put a NaN on one channel of one token of one head of one row."""
     x, positions = context.x(case), context.positions(case)
-    before = context.apply(x, positions)
+    before = context.arrays.apply(x, positions)
     spot = (case.batch - 1, case.tokens // 2, case.heads - 1)
     channel = context.spec.rotary_start
     x[(*spot, channel)] = np.nan
-    after = context.apply(x, positions)
+    after = context.arrays.apply(x, positions)
     same = np.asarray(same_numbers(before, after).all(axis=-1))
     same[spot] = True
     if not same.all():
@@ -132,7 +134,7 @@ def nan(context: CheckContext, case: Case) -> None:
     reached = int(np.isnan(np.asarray(after[spot], dtype=np.float64)).sum())
     words = {0: "nobody: it is swallowed", 1: "its own pair only", 2: "its own pair only"}
     all_of_it = f"{reached} of {context.spec.head_dim} channels of its head"
-    context.facts["a NaN reaches"] = words.get(reached, all_of_it)
+    context.evidence.facts["a NaN reaches"] = words.get(reached, all_of_it)
 
 
 @clause(
@@ -160,14 +162,16 @@ def chunks(context: CheckContext, case: Case) -> None:
     Whole it is rotated in each form that is claimed and can say where it stands.
     """
     x, positions = context.x(case), context.positions(case)
-    y = context.apply(x, positions)
+    y = context.arrays.apply(x, positions)
     if (context.judge(y, x, positions).ratio <= 1).all():  # else it is not the form that is wrong
         _in_other_forms(context, x, positions)
     whole = np.asarray(y, np.float64)
     cut = case.parameter
     cuts = [cut] if cut else range(1, case.tokens)
     parts = zip(np.split(x, cuts, axis=1), np.split(positions, cuts, axis=-1), strict=True)
-    pieces = [np.asarray(context.apply(part.copy(), p.copy()), np.float64) for part, p in parts]
+    pieces = [
+        np.asarray(context.arrays.apply(part.copy(), p.copy()), np.float64) for part, p in parts
+    ]
     joined = np.concatenate(pieces, axis=1)
     p = per_token(positions, context.spec)
     r = pair_norm(x, context.spec)
@@ -176,7 +180,7 @@ def chunks(context: CheckContext, case: Case) -> None:
         axis=0
     )
     judgement = compare(error, r, allowed, p, context.dtype, got=joined, want=whole)
-    context.count(judgement)
+    context.evidence.count(judgement)
     context.demand(
         judgement,
         f"rotating in pieces, cut before {f'token {cut}' if cut else 'each token'}, is not "
@@ -196,11 +200,11 @@ def _in_other_forms(context: CheckContext, x: np.ndarray, positions: np.ndarray)
     for form in _other_forms(context, positions):
         words = f"wrong where positions from {int(positions[0])} on are given {_FORMS[form]}"
         try:
-            y = context.apply(x, positions, form=form)
+            y = context.arrays.apply(x, positions, form=form)
         except TargetRaised as error:
             if form != "int32":  # a claimed form; a width of integers may be declined
                 raise
-            context.facts["positions of 32 bits"] = f"not taken: raises {error}"
+            context.evidence.facts["positions of 32 bits"] = f"not taken: raises {error}"
             continue
         try:
             context.demand(context.judge(y, x, positions), words)

@@ -33,7 +33,8 @@ from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case, QueriesKeys, cases, data_type, free_positions
 from rope_conformance.judging.clause import clause
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 from rope_ref import pair_channels
 
 if TYPE_CHECKING:
@@ -292,14 +293,16 @@ def _moved(context: CheckContext) -> list[QueriesKeys]:
 def calls(context: CheckContext, case: QueriesKeys) -> None:
     """Call; call with other data and with other shapes; call as at first."""
     what = given(context, case)
-    natives = [context.native(x) for x in (what.q, what.k)]
+    natives = [context.arrays.native(x) for x in (what.q, what.k)]
     first, _ = call_logits(context, what, natives)
-    result = context.last_result
+    result = context.arrays.last_result
     for name, x, native in zip("qk", (what.q, what.k), natives, strict=True):
-        if not same_numbers(context.namespace.host(native), context.to_claimed_axes(x)).all():
+        if not same_numbers(
+            context.namespace.host(native), context.arrays.to_claimed_axes(x)
+        ).all():
             raise CheckFailure(f"{name} was changed by the call; copy it first", fault="aliasing")
-    if context.claim.position_forms != ("none",) and context.last_call is not None:
-        q_given, k_given = context.last_call[2:]
+    if context.claim.position_forms != ("none",) and context.arrays.last_call is not None:
+        q_given, k_given = context.arrays.last_call[2:]
         demand_positions(context, what.q_positions, what.q.shape, [q_given], "aliasing")
         demand_positions(context, what.k_positions, what.k.shape, [k_given], "aliasing")
     factor = scale_of(context)

@@ -76,13 +76,13 @@ def copies(context: CheckContext, case: Case) -> None:
     original = fresh(context)
     early = copy.deepcopy(original)
     before = rotate(context, original, case)
-    result = context.last_result  # itself, not what was read of it
+    result = context.arrays.last_result  # itself, not what was read of it
     late = done("a deep copy of the used object", lambda: copy.deepcopy(original))
     for when, other in (("before", early), ("after", late)):
         which = f"a deep copy made {when} use"
         same(before, rotate(context, other, case), f"{which} does not rotate like the original")
         rotate(context, other, replace(case, seed=case.seed + 77))
-        kept = context.from_claimed_axes(context.namespace.host(result), before.shape)
+        kept = context.arrays.from_claimed_axes(context.namespace.host(result), before.shape)
         same(before, kept, f"a result of the original was overwritten by {which}", "aliasing")
         for there in others(context, case):
             got = rotate(context, other, there)
@@ -186,7 +186,7 @@ def apart(context: CheckContext, case: Case) -> None:
     try:
         context.implementation.remade(spec)
     except Unsupported as reason:
-        context.notes.append(f"{spec.frequencies} unsupported: {reason}")
+        context.evidence.notes.append(f"{spec.frequencies} unsupported: {reason}")
         return
     own = fresh(context)
     before = rotate(context, own, case)
@@ -222,7 +222,7 @@ def _rotate_other(context: CheckContext, spec: RopeSpec, made: Any, case: Case) 
     """Use an object of another spec of the same widths, and judge it by that."""
     other = context.beside(Implementation(made, spec, context.claim))
     x, positions = other.x(case), other.positions(case)
-    y = other.apply(x, positions)
+    y = other.arrays.apply(x, positions)
     context.implementation.calls += other.implementation.calls
     return judge(y, x, positions, spec, context.dtype, context.profile)
 

@@ -3,7 +3,8 @@
 from rope_conformance.identification.conventions import layout_in_words, read_map, visible_pairs
 from rope_conformance.inputs.cases import Case
 from rope_conformance.judging.clause import EITHER, clause
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import probe_position
 
 

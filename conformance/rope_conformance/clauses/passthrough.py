@@ -12,7 +12,8 @@ from rope_conformance.clauses._layer import call_layer, layer_data, odd_numbers
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case
 from rope_conformance.judging.clause import EITHER, clause
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import numeric_cases, numeric_fixed
 from rope_ref import pair_channels
 
@@ -39,7 +40,7 @@ def channels(context: CheckContext, case: Case) -> None:
     if case.parameter == _ODD_NUMBERS:
         odd = np.array([np.nan, np.inf, -np.inf, -0.0, 1.0])
         x[..., rest] = np.resize(odd, rest.size).astype(x.dtype)
-    demand_untouched(context, x, context.apply(x, context.positions(case)))
+    demand_untouched(context, x, context.arrays.apply(x, context.positions(case)))
 
 
 def demand_untouched(

@@ -22,7 +22,8 @@ from rope_conformance.inputs.requests import (
     right_positions,
 )
 from rope_conformance.judging.clause import clause
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.target.claim import RequestKind
 from rope_ref.positions import context_parallel_tokens
 from rope_ref.positions.sequences import ORDERS
@@ -59,14 +60,14 @@ def _judge(context: CheckContext, case: Asked) -> None:
                 earlier = f"request {n + 1} of {len(case.requests)}, " if n else ""
                 _fail(context, request, case.requests[:n], got, bad, earlier)
         for n, (result, got) in enumerate(answers, 1):
-            if (asked.host(result) != got).any():
+            if (asked.arrays.host(result) != got).any():
                 raise CheckFailure(
                     f"the answer to request {n} of {len(answers)} changed when the next was made: "
                     "they share memory",
                     fault="aliasing",
                 )
     finally:
-        context.outputs |= asked.outputs
+        context.arrays.outputs |= asked.arrays.outputs
         if asked is not context:
             context.implementation.calls += asked.implementation.calls
 
@@ -116,10 +117,10 @@ def _fail(
 def _answer(context: CheckContext, request: PositionRequest) -> tuple[Any, Integers]:
     """What was answered, and the same as int64, once it is integers in the right shape."""
     want = right_positions(request)
-    result = context.call("positions", request)
+    result = context.arrays.call("positions", request)
     call = f"positions(request) of kind {request.kind!r}"
     try:
-        host = context.host(result)
+        host = context.arrays.host(result)
     except Exception as error:  # whatever the framework of the result raises
         raise CheckFailure(
             f"{call} returned {type(result).__name__}, of which no array can be made: {error}",
@@ -135,7 +136,7 @@ def _answer(context: CheckContext, request: PositionRequest) -> tuple[Any, Integ
             f"{call} returned shape {host.shape}, must be {want.shape}",
             fault=_class_of(request),
         )
-    context.outputs.add(hash(host.tobytes()))
+    context.arrays.outputs.add(hash(host.tobytes()))
     return result, host.astype(np.int64)
 
 

@@ -18,7 +18,8 @@ from rope_conformance.inputs.cases import Case, cases
 from rope_conformance.inputs.position_axes import at_one_place
 from rope_conformance.inputs.shapes import usual_shape
 from rope_conformance.judging.clause import EITHER, clause
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import (
     all_positions,
     numeric_cases,
@@ -74,7 +75,7 @@ def _free_and_negative(context: CheckContext) -> str | None:
 def norm(context: CheckContext, case: Case) -> None:
     """Measure each pair before and after."""
     x = context.x(case)
-    y = context.apply(x, context.positions(case))
+    y = context.arrays.apply(x, context.positions(case))
     norm_error(context, x, y, case, "the length of a pair changed (length, not value)")
 
 
@@ -98,7 +99,7 @@ def linear(context: CheckContext, case: Case) -> None:
     first[..., pair_channels(context.spec)[1]] = 0
     second[..., pair_channels(context.spec)[0]] = 0
     inputs = (x, first, second, (4 * x).astype(x.dtype))
-    outputs = [np.asarray(context.apply(each, positions), np.float64) for each in inputs]
+    outputs = [np.asarray(context.arrays.apply(each, positions), np.float64) for each in inputs]
     want = outputs[1] + outputs[2]
     # The untouched channels are in both parts.
     rest = np.ones(context.spec.head_dim, dtype=np.bool_)
@@ -134,10 +135,10 @@ def compose(context: CheckContext, case: Case) -> None:
     p = context.positions(case)
     q = p[..., ::-1].copy()
     x = context.x(case)
-    once = to_input_layout(context, context.apply(x, p))
-    twice = np.asarray(context.apply(once, q), np.float64)
+    once = to_input_layout(context, context.arrays.apply(x, p))
+    twice = np.asarray(context.arrays.apply(once, q), np.float64)
     amplitude = float(context.spec.frequencies.amplitude)
-    want = amplitude * np.asarray(context.apply(x, p + q), np.float64)
+    want = amplitude * np.asarray(context.arrays.apply(x, p + q), np.float64)
     legs = [(p, _TURNED), (q, False), (p + q, False)]
     _two_calls(context, x, twice, want, legs, "rotating by p, then q is not rotating by p + q")
 
@@ -159,8 +160,8 @@ def inverse(context: CheckContext, case: Case) -> None:
     """Rotate there and back."""
     p = context.positions(case)
     x = context.x(case)
-    once = to_input_layout(context, context.apply(x, p))
-    back = np.asarray(context.apply(once, -p), np.float64)
+    once = to_input_layout(context, context.arrays.apply(x, p))
+    back = np.asarray(context.arrays.apply(once, -p), np.float64)
     amplitude = float(context.spec.frequencies.amplitude)
     want = to_output_layout(context, np.asarray(x, np.float64))
     want[..., pair_channels(context.spec, output=True)] *= amplitude**2
@@ -216,7 +217,7 @@ def transpose(context: CheckContext, case: Case) -> None:
         got=_first_components(back, read, written),
         want=_first_components(there.T, read, written),
     )
-    context.count(judgement)
+    context.evidence.count(judgement)
     context.demand(judgement, f"M({position})^T is not M({-position})")
 
 
@@ -292,5 +293,5 @@ def _demand(
     """Compare two outputs pair by pair."""
     error = np.abs(pairs(context, got, output=True) - pairs(context, want, output=True)).max(axis=0)
     judgement = compare(error, r, allowed, p, context.dtype, got=got, want=want)
-    context.count(judgement)
+    context.evidence.count(judgement)
     context.demand(judgement, message)

@@ -21,7 +21,8 @@ from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.rule_variants import has_length, other_amplitudes, other_parameters
 from rope_conformance.judging.clause import clause
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import all_positions, made_for, numeric_fixed, standard_case
 from rope_ref import pair_channels
 from rope_ref.exact.real import Real
@@ -146,7 +147,7 @@ def still(context: CheckContext, case: Case) -> None:
     """Look at the pairs that stand still, near 0 and far out."""
     chosen = np.flatnonzero(_chosen(context, "still"))
     x, positions = context.x(case), context.positions(case)
-    y = context.apply(x, positions, strided=case.strided)
+    y = context.arrays.apply(x, positions, strided=case.strided)
     if context.spec.frequencies.amplitude != 1:
         judgement = context.judge(y, x, positions)
         others = np.ones(context.spec.rotary_dim // 2, dtype=bool)
@@ -221,7 +222,7 @@ def _judged_lengths(context: CheckContext, rule: FrequencyRule, case: Case, word
             return
         x, positions = at_rule.x(case), at_rule.positions(case)
         judge_length(
-            at_rule, x, at_rule.apply(x, positions), positions, words or "its own parameters"
+            at_rule, x, at_rule.arrays.apply(x, positions), positions, words or "its own parameters"
         )
         if not case.parameter and at_rule.implementation.has("attention"):
             q, k, v = layer_data(at_rule, case)
@@ -272,7 +273,7 @@ def length(context: CheckContext, case: Case) -> None:
             return
         for each in (case, standard_case(context, sorted(set(ends)))):
             x, positions = at_length.x(each), at_length.positions(each)
-            y = at_length.apply(x, positions)
+            y = at_length.arrays.apply(x, positions)
             at_length.demand(
                 at_length.judge(y, x, positions), f"wrong where it is made for length {chosen}"
             )

@@ -80,8 +80,8 @@ def demand_same_scores(
     with np.errstate(divide="ignore"):
         scale = r_q[:, :, None] * r_k[:, None, :]
     for positions in (here, there):
-        rotated_q = pairs(context, context.apply(q, positions), output=True)
-        rotated_k = pairs(context, context.apply(k, positions), output=True)
+        rotated_q = pairs(context, context.arrays.apply(q, positions), output=True)
+        rotated_k = pairs(context, context.arrays.apply(k, positions), output=True)
         scores.append((rotated_q[:, :, :, None] * rotated_k[:, :, None, :]).sum(axis=0))
         p = per_token(positions, context.spec)
         own_q = bound(context.profile, context.spec, p, context.dtype, r_q, norm=True)
@@ -102,7 +102,7 @@ def demand_same_scores(
         got=_on_channels(context, scores[1].reshape(shape)),
         want=_on_channels(context, scores[0].reshape(shape)),
     )
-    context.count(judgement)
+    context.evidence.count(judgement)
     context.demand(judgement, message)
 
 
@@ -127,7 +127,7 @@ def worked_example(context: CheckContext, case: Case) -> None:
     shape = (case.batch, tokens, case.heads, context.spec.head_dim)
     x = np.zeros(shape, dtype=data_type(context.dtype))
     x[..., first] = 1
-    y = np.asarray(context.apply(x, positions), np.float64)
+    y = np.asarray(context.arrays.apply(x, positions), np.float64)
     score = float(y[0, 0, 0] @ y[0, -1, 0])
     one_pair = RopeSpec(2, layout="half", frequencies=ExplicitFrequencies([1.0]))
     amplitude = float(context.spec.frequencies.amplitude)

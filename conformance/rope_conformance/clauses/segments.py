@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from rope_conformance.inputs.segments import Prompt, TextSegment, drawn_prompts, fixed_prompts
 from rope_conformance.judging.clause import clause
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.target.implementation import Unsupported
 
 Integers = npt.NDArray[np.int64]
@@ -29,16 +30,16 @@ def _from_0(context: CheckContext) -> str | None:
 def _answer(context: CheckContext, prompt: Prompt) -> Integers | None:
     """What was answered, as integers in the right shape; None if it was refused, as it may be."""
     try:
-        result = context.call("segments", prompt.segments)
+        result = context.arrays.call("segments", prompt.segments)
     except CheckFailure as failure:
         if not (prompt.refusable and isinstance(failure.__cause__, Unsupported)):
             raise
-        context.inputs -= 1
+        context.evidence.inputs -= 1
         note = f"some prompts are refused: {failure.__cause__}"
-        context.notes += [] if note in context.notes else [note]
+        context.evidence.notes += [] if note in context.evidence.notes else [note]
         return None
     try:
-        host = context.host(result)
+        host = context.arrays.host(result)
     except Exception as error:  # whatever the framework of the result raises
         raise CheckFailure(
             f"segment_positions returned {type(result).__name__}, of which no array can be made: "
@@ -55,7 +56,7 @@ def _answer(context: CheckContext, prompt: Prompt) -> Integers | None:
             f"segment_positions returned shape {host.shape}, must be {prompt.positions().shape}: "
             "time, row and column of each token"
         )
-    context.outputs.add(hash(host.tobytes()))
+    context.arrays.outputs.add(hash(host.tobytes()))
     return host.astype(np.int64)
 
 

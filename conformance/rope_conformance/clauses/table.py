@@ -9,7 +9,8 @@ from rope_conformance.inputs.cases import Case, free_positions
 from rope_conformance.inputs.position_axes import at_one_place
 from rope_conformance.inputs.shapes import usual_shape
 from rope_conformance.judging.clause import EITHER, clause
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import (
     all_positions,
     angles_probe,
@@ -42,7 +43,7 @@ def norm_error(
     got[..., pair_channels(context.spec, output=True)[0]] = length
     want[..., pair_channels(context.spec, output=True)[0]] = r
     judgement = compare(np.abs(length - r), r, allowed, p, context.dtype, got=got, want=want)
-    context.count(judgement)
+    context.evidence.count(judgement)
     context.demand(judgement, message)
 
 
@@ -60,7 +61,7 @@ def norm_error(
 def circle(context: CheckContext, case: Case) -> None:
     """Put (1, 0) into every pair and measure how long it comes out."""
     x = angles_probe(context, case)
-    y = context.apply(x, context.positions(case))
+    y = context.arrays.apply(x, context.positions(case))
     norm_error(context, x, y, case, "cos**2 + sin**2 is not A**2 (length of a pair that was 1)")
 
 
@@ -97,7 +98,7 @@ def identity(context: CheckContext, case: Case) -> None:
     x, positions = context.x(case), context.positions(case)
     if not free_positions(context.claim):
         x, positions = x[:, :1], at_one_place(0, 1, context.spec)
-    y = context.apply(x, positions)
+    y = context.arrays.apply(x, positions)
     at_zero = (positions == 0).reshape(-1, positions.shape[-1]).all(axis=0)
     judgement = judge(
         y[:, at_zero],
@@ -107,7 +108,7 @@ def identity(context: CheckContext, case: Case) -> None:
         context.dtype,
         context.profile,
     )
-    context.count(judgement)
+    context.evidence.count(judgement)
     context.demand(judgement, "position 0 is not the identity")
 
 
@@ -174,12 +175,12 @@ def _right_alone(context: CheckContext, case: Case, failure: CheckFailure) -> bo
 
 def _judge_table(context: CheckContext, case: Case) -> None:
     positions = context.positions(case)
-    result = context.call("table", context.native_positions(positions))
+    result = context.arrays.call("table", context.arrays.native_positions(positions))
     if not isinstance(result, tuple) or len(result) != 2:
         raise CheckFailure("cos_sin(positions) must return the pair (cos, sin)")
     returned = result
     try:
-        result = tuple(np.array(context.host(part), dtype=np.float64) for part in returned)
+        result = tuple(np.array(context.arrays.host(part), dtype=np.float64) for part in returned)
     except (TypeError, ValueError):
         raise CheckFailure("cos_sin(positions) returned something that is no numbers") from None
     spec = context.spec
@@ -204,11 +205,11 @@ def _judge_table(context: CheckContext, case: Case) -> None:
     judgement = judge(
         y.reshape(shape), x.reshape(shape), positions, one, context.dtype, context.profile
     )
-    context.count(judgement)
+    context.evidence.count(judgement)
     context.demand(judgement, "an entry of the table is wrong")
-    context.call("table", context.native_positions(positions[..., ::-1]))
+    context.arrays.call("table", context.arrays.native_positions(positions[..., ::-1]))
     for before, after in zip(result, returned, strict=True):
-        if not np.array_equal(before, np.asarray(context.host(after), dtype=np.float64)):
+        if not np.array_equal(before, np.asarray(context.arrays.host(after), dtype=np.float64)):
             raise CheckFailure(
                 "a table changed when the next was asked for: its memory is reused",
                 fault="aliasing",

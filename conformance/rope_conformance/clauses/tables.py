@@ -99,11 +99,11 @@ def _unrelated(context: CheckContext, case: Case, shape: tuple[int, ...]) -> tup
 
 def _judge(context: CheckContext, case: Case, cos: Array, sin: Array, message: str) -> None:
     x = context.x(case)
-    native = context.native(x, strided=case.strided)
-    tables = [context.table(part) for part in (cos, sin)]
+    native = context.arrays.native(x, strided=case.strided)
+    tables = [context.arrays.table(part) for part in (cos, sin)]
     given = [np.asarray(context.namespace.host(table), np.float64) for table in tables]
-    result = context.call("rotate", native, *tables)
-    y = context.from_claimed_axes(context.checked(result, native), x.shape)
+    result = context.arrays.call("rotate", native, *tables)
+    y = context.arrays.from_claimed_axes(context.arrays.checked(result, native), x.shape)
     # (B or 1, T, 1, R/2), like the pairs of x
     c, s = (part.reshape((-1, *part.shape[-2:]))[:, :, None] for part in given)
     u, v = pairs(context, x)
@@ -124,9 +124,9 @@ def _judge(context: CheckContext, case: Case, cos: Array, sin: Array, message: s
         got=np.asarray(y, np.float64),
         want=shown,
     )
-    context.count(judgement)
-    context.meter.largest_ratio = max(
-        context.meter.largest_ratio, float(judgement.ratio.max(initial=0.0))
+    context.evidence.count(judgement)
+    context.evidence.meter.largest_ratio = max(
+        context.evidence.meter.largest_ratio, float(judgement.ratio.max(initial=0.0))
     )
     context.demand(judgement, message)
 

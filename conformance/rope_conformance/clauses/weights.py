@@ -13,7 +13,8 @@ from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import data_type
 from rope_conformance.inputs.requests import Weights
 from rope_conformance.judging.clause import clause
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import factory_only
 from rope_conformance.target.implementation import Unsupported
 from rope_ref import RopeSpec
@@ -153,7 +154,7 @@ def _judge(context: CheckContext, case: Weights) -> None:
         made = context if spec == context.spec else context.anew(spec)
     except Unsupported as reason:
         words = f"head_dim={spec.head_dim}, rotary_dim={spec.rotary_dim}"
-        context.notes.append(f"{words} unsupported: {reason}")
+        context.evidence.notes.append(f"{words} unsupported: {reason}")
         return
     given = case.array(spec.head_dim, context.dtype)
     want = _right(given, case, spec)
@@ -180,7 +181,9 @@ def _converted(
     """What came back, and what is left in the array that was handed over."""
     native = context.namespace.array(given, context.device)
     try:
-        result = made.call("weights", native, case.n_heads, case.n_kv_heads, case.which, case.to)
+        result = made.arrays.call(
+            "weights", native, case.n_heads, case.n_kv_heads, case.which, case.to
+        )
     finally:
         if made is not context:
             context.implementation.calls += made.implementation.calls
@@ -211,7 +214,7 @@ def _checked(context: CheckContext, native: Any, result: Any, call: str) -> Arra
         if seen != wanted:
             raise CheckFailure(f"{call} returned the {what} {seen}, must be {wanted}", fault=fault)
     host = own.host(result)
-    context.outputs.add(hash(host.tobytes()))
+    context.arrays.outputs.add(hash(host.tobytes()))
     return host
 
 

@@ -21,7 +21,8 @@ from rope_conformance.faults import Cause
 from rope_conformance.identification.conventions import ChannelMap, read_map
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.position_axes import axes_of, on_all_axes, on_each_axis
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import angles_probe, pairs, probe_position
 from rope_conformance.target.implementation import Implementation
 from rope_ref import PowerLaw, RopeError, RopeSpec, apply_rope, pair_channels
@@ -79,7 +80,9 @@ def with_equal_axes(context: CheckContext) -> CheckContext:
     own, spec = context.implementation, context.spec
 
     def spread(positions: Any) -> Any:
-        return context.namespace.array(on_all_axes(context.host(positions), spec), context.device)
+        return context.namespace.array(
+            on_all_axes(context.arrays.host(positions), spec), context.device
+        )
 
     surfaces: dict[str, Callable[..., Any]] = {
         "apply_rope": lambda x, positions: own.call("apply", x, spread(positions)),
@@ -97,14 +100,16 @@ def _turns(context: CheckContext, positions: npt.NDArray[Any], surface: str) -> 
     """What (1, 0) in every pair becomes at positions (A, T): cos + i sin, (T, R/2)."""
     amplitude = float(context.spec.frequencies.amplitude)
     if surface == "theta":
-        theta = np.asarray(context.host(context.call("theta")), np.float64)
+        theta = np.asarray(context.arrays.host(context.arrays.call("theta")), np.float64)
         return _phases(positions, theta, context.spec)
     if surface == "table":
-        cos, sin = context.call("table", context.native_positions(positions))
-        turned: Complex = context.host(cos) + 1j * np.asarray(context.host(sin), np.float64)
+        cos, sin = context.arrays.call("table", context.arrays.native_positions(positions))
+        turned: Complex = context.arrays.host(cos) + 1j * np.asarray(
+            context.arrays.host(sin), np.float64
+        )
         return turned / amplitude
     x = angles_probe(context, Case(1, positions.shape[-1], 1, range(positions.shape[-1])))
-    u, v = pairs(context, context.apply(x, positions), output=True)[:, 0, :, 0]
+    u, v = pairs(context, context.arrays.apply(x, positions), output=True)[:, 0, :, 0]
     return np.asarray((u + 1j * v) / amplitude)
 
 
@@ -187,7 +192,7 @@ def _wrong_rows(context: CheckContext) -> Cause | None:
     if p.max() > high:
         return None
     x = context.x(case)
-    y = np.asarray(context.apply(x, p), np.float64)
+    y = np.asarray(context.arrays.apply(x, p), np.float64)
     near = _ROUNDINGS * unit_roundoff(context.dtype) * max(1.0, float(np.abs(x).max()))
     own = np.asarray(x, np.float64)
     want = apply_rope(own, p.swapaxes(0, 1), context.spec, axes="bthd")

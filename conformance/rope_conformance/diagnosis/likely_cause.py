@@ -36,7 +36,8 @@ from rope_conformance.faults import Cause, Fault
 from rope_conformance.identification.conventions import layout_in_words, read_map, visible_pairs
 from rope_conformance.inputs.cases import Case, Input
 from rope_conformance.inputs.rule_variants import base_below, has_length
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import (
     all_positions,
     angles_probe,
@@ -263,16 +264,18 @@ def _angles(
     p = context.positions(case)
     amplitude = float(spec.frequencies.amplitude)
     if surface == "theta":
-        theta = np.asarray(context.host(context.call("theta")), np.float64)
+        theta = np.asarray(context.arrays.host(context.arrays.call("theta")), np.float64)
         return p, np.asarray(np.exp(1j * spec.direction * p[:, None] * theta))
     if surface == "table":
-        cos, sin = context.call("table", context.native_positions(p))
-        return p, (context.host(cos) + 1j * np.asarray(context.host(sin), np.float64)) / amplitude
+        cos, sin = context.arrays.call("table", context.arrays.native_positions(p))
+        return p, (
+            context.arrays.host(cos) + 1j * np.asarray(context.arrays.host(sin), np.float64)
+        ) / amplitude
     x = angles_probe(context, case)
     if not first:
         both = pair_channels(spec)
         x[..., both[1]], x[..., both[0]] = x[..., both[0]].copy(), 0
-    y = context.apply(x, p)
+    y = context.arrays.apply(x, p)
     u, v = pairs(context, y, output=True)[:, 0, :, 0]
     return p, (u + 1j * v) / amplitude
 
@@ -367,7 +370,7 @@ def _wrong_from_somewhere(context: CheckContext) -> Cause | None:
 def _too_few_digits(context: CheckContext, case: Case) -> Cause | None:
     """Whether the output is near the truth, and farther from it than the profile allows."""
     x, p = context.x(case), context.positions(case)
-    judgement = context.judge(context.apply(x, p, strided=case.strided), x, p)
+    judgement = context.judge(context.arrays.apply(x, p, strided=case.strided), x, p)
     worst = float(judgement.error.max(initial=0.0))
     if not (judgement.ratio > 1).any() or not worst < _SMALL:
         return None

@@ -238,7 +238,7 @@ def wrong_rest(context: CheckContext) -> Cause | None:
     if not case.inside(context.claim):
         return None
     x = context.x(case)
-    y = context.apply(x, context.positions(case))
+    y = context.arrays.apply(x, context.positions(case))
     before, after = (np.asarray(each, np.float64)[..., rest] for each in (x, y))
     near = 4 * unit_roundoff(context.dtype) * np.abs(amplitude * before)
     if not (np.abs(after - amplitude * before) <= near).all():

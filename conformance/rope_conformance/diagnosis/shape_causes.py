@@ -15,7 +15,8 @@ import numpy.typing as npt
 from rope_conformance.accuracy.bound import unit_roundoff
 from rope_conformance.faults import Cause, Fault
 from rope_conformance.inputs.cases import Case
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_ref import RopeSpec, apply_rope
 
 __all__ = [
@@ -43,7 +44,7 @@ def is_right(context: CheckContext, case: Case) -> bool:
         return False
     x, p = context.x(case), context.positions(case)
     try:
-        y = context.apply(x, p, strided=case.strided)
+        y = context.arrays.apply(x, p, strided=case.strided)
     except (CheckFailure, TargetRaised):
         return False
     return bool((context.judge(y, x, p).ratio <= 1).all())
@@ -56,7 +57,7 @@ def wrong_axes(context: CheckContext, case: Case) -> Cause | None:
     if not case.inside(context.claim) or case.rows or not case.tokens:
         return None
     x, p = context.x(case), context.positions(case)
-    y = np.asarray(context.apply(x, p), np.float64)
+    y = np.asarray(context.arrays.apply(x, p), np.float64)
     own = np.asarray(x, np.float64)
     near = _ROUNDINGS * unit_roundoff(context.dtype) * max(1.0, float(np.abs(own).max()))
 
@@ -129,7 +130,7 @@ def _wrong_rows(context: CheckContext, x: npt.NDArray[Any], p: npt.NDArray[Any])
     low, high = context.claim.position_range
     if x.shape[0] < 2 or each.min() < low or each.max() > high:
         return None
-    y = np.asarray(context.apply(x, each), np.float64)
+    y = np.asarray(context.arrays.apply(x, each), np.float64)
     near = _ROUNDINGS * unit_roundoff(context.dtype)
     for which in (0, x.shape[0] - 1):
         want = apply_rope(np.asarray(x, np.float64), each[which], context.spec, axes="bthd")
@@ -194,7 +195,7 @@ def _moved(
     if case.rows or not case.tokens or is_right(context, case):
         return None
     x, p = context.x(case), context.positions(case)
-    y = context.apply(x, p, strided=case.strided)
+    y = context.arrays.apply(x, p, strided=case.strided)
     for words, moved in suspected(p).items():
         if (np.abs(moved) < 2**31).all() and (context.judge(y, x, moved).ratio <= 1).all():
             text = f"in a call of {case.batch} rows and {case.tokens} tokens these are rotated "

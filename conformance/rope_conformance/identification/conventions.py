@@ -15,6 +15,7 @@ import numpy.typing as npt
 from rope_conformance.inputs.cases import data_type
 from rope_conformance.inputs.position_axes import at_one_place
 from rope_conformance.inputs.shapes import ROW
+from rope_conformance.judging.context import CheckContext
 from rope_ref import RopeSpec, pair_channels
 from rope_ref.spec import LAYOUTS, Layout
 
@@ -156,7 +157,7 @@ def visible_pairs(
     ]
 
 
-def read_map(context: Any, position: int) -> ChannelMap:
+def read_map(context: CheckContext, position: int) -> ChannelMap:
     """Read an implementation's map at a position."""
     matrix = map_at(context, position)
     reaches = tuple(
@@ -165,7 +166,7 @@ def read_map(context: Any, position: int) -> ChannelMap:
     return ChannelMap(reaches, matrix)
 
 
-def map_at(context: Any, position: int) -> Array:
+def map_at(context: CheckContext, position: int) -> Array:
     """The (D, D) matrix an implementation multiplies by at a position, from unit vectors."""
     d = context.spec.head_dim
     unit = np.eye(d).astype(data_type(context.dtype))
@@ -178,26 +179,27 @@ def map_at(context: Any, position: int) -> Array:
     columns = []
     if "b" in axes:
         x = np.broadcast_to(unit[:, None, None, :], (d, tokens, 1, d))
-        columns = list(context.apply(x, np.arange(start, start + tokens))[:, -1, 0])
+        columns = list(context.arrays.apply(x, np.arange(start, start + tokens))[:, -1, 0])
     else:
         for vector in unit:
             x = np.broadcast_to(vector, (1, tokens, 1, d))
-            columns.append(context.apply(x, np.arange(start, start + tokens))[0, -1, 0])
+            columns.append(context.arrays.apply(x, np.arange(start, start + tokens))[0, -1, 0])
     return np.asarray(columns, dtype=np.float64).T
 
 
-def _images(context: Any, vectors: npt.NDArray[Any], position: int) -> Array:
+def _images(context: CheckContext, vectors: npt.NDArray[Any], position: int) -> Array:
     """What each of many vectors becomes at a position, as the tokens of a row."""
     if not context.namespace.fixed_shapes:
         p = at_one_place(position, len(vectors), context.spec)
-        y = context.apply(vectors[None, :, None, :], p)
+        y = context.arrays.apply(vectors[None, :, None, :], p)
         return np.asarray(y[0, :, 0, :], dtype=np.float64)
     # Each new shape is a compilation: as many tokens, and as many rows, as in other inputs.
     rows = np.resize(vectors, (-(-len(vectors) // ROW), ROW, vectors.shape[1]))
     batch = 2 if "b" in context.claim.axes else 1
     p = at_one_place(position, ROW, context.spec)
     images = [
-        context.apply(np.repeat(row[None, :, None], batch, axis=0), p)[0, :, 0] for row in rows
+        context.arrays.apply(np.repeat(row[None, :, None], batch, axis=0), p)[0, :, 0]
+        for row in rows
     ]
     return np.concatenate(images)[: len(vectors)].astype(np.float64)
 

@@ -125,6 +125,14 @@ class Case(Input):
         # Scattered tokens take one call each where only an offset can be given.
         return bool(forms & {"t", "bt", "offset"}) or (in_a_row and p[:1] in ([], [0]))
 
+    def cut(self, axes: str) -> Case:
+        """The same with one row or one head where axes have no room for more."""
+        case = self
+        if "b" not in axes and case.batch != 1:
+            rows = case.positions[:1] if case.rows else case.positions
+            case = replace(case, batch=1, positions=rows)
+        return case if "h" in axes else replace(case, heads=1)
+
     def size(self) -> tuple[Any, ...]:
         """Tokens first, then how far they stand from 0."""
         return (

@@ -6,19 +6,20 @@ import numpy as np
 
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.shapes import ROW, usual_shape
-from rope_conformance.judging.context import CheckContext
+from rope_conformance.target.claim import Claim
+from rope_conformance.target.frameworks import namespace
 
 
-def row_cases(context: CheckContext) -> list[Case]:
+def row_cases(claim: Claim) -> list[Case]:
     """Few positions, those at both ends of the range, and many; cut to the claimed axes."""
-    made = (*_own_rows(context), _near_and_far(context), _many_rows(context))
-    return [context.cut(case) for case in made]
+    made = (*_own_rows(claim), _near_and_far(claim), _many_rows(claim))
+    return [case.cut(claim.axes) for case in made]
 
 
-def _own_rows(context: CheckContext) -> list[Case]:
+def _own_rows(claim: Claim) -> list[Case]:
     """Rows that differ; as many rows as tokens, one token each, as many rows as heads."""
     near, later = (0, 1, 2, 3, 4), (7, 8, 9, 10, 11)
-    if context.namespace.fixed_shapes:  # each new shape is a compilation
+    if namespace(claim.namespace).fixed_shapes:  # each new shape is a compilation
         return [
             Case(4, 5, 3, (near, later, near[::-1], (20, 0, 30, 10, 40))),
             Case(5, 5, 5, (near, later, near[::-1], (5, 6, 7, 8, 9), (0, 0, 0, 0, 0))),
@@ -32,11 +33,11 @@ def _own_rows(context: CheckContext) -> list[Case]:
     ]
 
 
-def _near_and_far(context: CheckContext) -> Case:
+def _near_and_far(claim: Claim) -> Case:
     """Rows where the range begins and rows where it ends: neither decides for the other."""
-    low, high = context.claim.position_range
+    low, high = claim.position_range
     batch, tokens, heads = (
-        usual_shape(context.claim) if context.namespace.fixed_shapes else (2, 3, 2)
+        usual_shape(claim) if namespace(claim.namespace).fixed_shapes else (2, 3, 2)
     )
     starts = (max(low, 0), high - tokens + 1)
     return Case(
@@ -47,9 +48,9 @@ def _near_and_far(context: CheckContext) -> Case:
     )
 
 
-def _many_rows(context: CheckContext) -> Case:
+def _many_rows(claim: Claim) -> Case:
     """Two rows of many positions each, in no order, all over the claimed range."""
-    low, high = context.claim.position_range
-    tokens = ROW if context.namespace.fixed_shapes else 67
+    low, high = claim.position_range
+    tokens = ROW if namespace(claim.namespace).fixed_shapes else 67
     table = np.random.default_rng(0).integers(low, high, (2, tokens), endpoint=True)
     return Case(2, tokens, 1, tuple(map(tuple, table.tolist())))

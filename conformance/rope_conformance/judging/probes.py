@@ -23,7 +23,8 @@ from rope_conformance.inputs.cases import (
 )
 from rope_conformance.inputs.rule_variants import base_below, with_base
 from rope_conformance.inputs.shapes import ROW, repeated, usual_shape
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.target.implementation import Unsupported
 from rope_ref import RopeSpec, pair_channels
 
@@ -38,7 +39,7 @@ _SAMPLES = 100  # twice what most clauses judged by the bound need
 def oracle(context: CheckContext, case: Case, message: str) -> None:
     """Compare one call with the reference."""
     x, positions = context.x(case), context.positions(case)
-    y = context.apply(x, positions, strided=case.strided)
+    y = context.arrays.apply(x, positions, strided=case.strided)
     context.demand(context.judge(y, x, positions), message)
 
 
@@ -168,13 +169,13 @@ def made_for(context: CheckContext, spec: RopeSpec) -> Iterator[CheckContext | N
         at_spec = context.anew(spec)
     except Unsupported as reason:
         words = f"head_dim={spec.head_dim}, rotary_dim={spec.rotary_dim}, {spec.frequencies}"
-        context.notes.append(f"{words} unsupported: {reason}")
+        context.evidence.notes.append(f"{words} unsupported: {reason}")
         yield None
         return
     try:
         yield at_spec
     except CheckFailure as failure:
-        failure.context = at_spec
+        failure.seen_in = at_spec
         raise
     finally:
         context.absorb(at_spec)

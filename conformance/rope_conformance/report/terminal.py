@@ -23,7 +23,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rope_conformance.accuracy.bound import profile_named
-from rope_conformance.judging.context import Spot, default_profile
+from rope_conformance.judging.context import default_profile
+from rope_conformance.judging.failures import Spot
 from rope_conformance.report.model import Fact, Failure, Report, Result, Verdict, cause_in_words
 from rope_conformance.running.isolation import Told
 from rope_conformance.running.settling import Settled, claim_in_words

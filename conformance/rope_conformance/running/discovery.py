@@ -11,12 +11,8 @@ from rope_conformance.identification.conventions import layout_in_words, read_ma
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.rows import row_cases
 from rope_conformance.judging.clause import Check
-from rope_conformance.judging.context import (
-    CheckContext,
-    CheckFailure,
-    TargetRaised,
-    default_profile,
-)
+from rope_conformance.judging.context import CheckContext, default_profile
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import probe_position
 from rope_conformance.report.model import Fact
 from rope_conformance.target.claim import Claim
@@ -100,7 +96,7 @@ def _width(target: Any, claim: Claim, layout: str | None, rest: dict[str, Any]) 
             spec = RopeSpec(width, layout=layout or "half", **rest)  # type: ignore[arg-type]
             context = CheckContext(Implementation(target, spec, claim), claim.dtypes[0])
             case = Case(1, 1, 1, (probe_position(context),))
-            context.apply(context.x(case), context.positions(case))
+            context.arrays.apply(context.x(case), context.positions(case))
         except RopeError:
             continue
         except (TargetRaised, Unsupported) as error:
@@ -122,10 +118,12 @@ def takes_rows(implementation: Implementation) -> bool:
         return False
     context = CheckContext(implementation, implementation.claim.dtypes[0])
     widened = replace(implementation.claim, position_forms=("t", "bt"))
-    cases = {(each.batch, each.tokens): each for each in row_cases(context) if each.inside(widened)}
+    cases = {
+        (each.batch, each.tokens): each for each in row_cases(context.claim) if each.inside(widened)
+    }
     try:
         for case in cases.values():
-            context.apply(context.x(case), context.positions(case))
+            context.arrays.apply(context.x(case), context.positions(case))
     except (CheckFailure, TargetRaised):
         return False
     return bool(cases)

@@ -159,8 +159,8 @@ class Run:
         context = CheckContext(self._made[device, dtype], dtype, device=device)
         how = self.how
         result = run_check(check, context, effort=how.effort, seed=how.seed, command=how.command)
-        self._outputs |= context.outputs
-        return Outcome(result=result, found=context.facts, meter=context.meter)
+        self._outputs |= context.arrays.outputs
+        return Outcome(result=result, found=context.evidence.facts, meter=context.evidence.meter)
 
     @undisturbed()
     def facts(self, found: dict[str, str]) -> Outcome:

@@ -11,7 +11,8 @@ from typing import Any
 
 from rope_conformance.inputs.cases import Input
 from rope_conformance.judging.clause import Check
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 
 __all__ = ["Failing", "rebuild", "smallest_failure"]
 
@@ -60,7 +61,9 @@ def _failure(each: Check, context: CheckContext, case: Input) -> CheckFailure | 
     try:
         each.body(context, case)
     except (CheckFailure, TargetRaised) as error:
-        context.calls_to_failure = context.calls_to_failure or context.implementation.calls
+        context.evidence.calls_to_failure = (
+            context.evidence.calls_to_failure or context.implementation.calls
+        )
         return error
     return None
 
@@ -116,7 +119,9 @@ def _generated(
         # The implementation answers differently from call to call.
         if not found:
             raise
-        context.notes.append(f"the failure did not repeat every time ({type(error).__name__})")
+        context.evidence.notes.append(
+            f"the failure did not repeat every time ({type(error).__name__})"
+        )
     return min(found, key=lambda f: f[0].size()) if found else None
 
 

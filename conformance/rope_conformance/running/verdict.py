@@ -14,7 +14,8 @@ from rope_conformance.diagnosis.likely_cause import likely_cause
 from rope_conformance.faults import Cause
 from rope_conformance.inputs.cases import Input, free_positions
 from rope_conformance.judging.clause import Check, Clause
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.report.model import Failure, Result
 from rope_conformance.running.shrinking import smallest_failure
 from rope_conformance.target.frameworks import NamespaceError
@@ -48,11 +49,11 @@ def run_check(
             sentence=each.clause.sentence,
             dtype=context.dtype,
             verdict=verdict,
-            inputs=context.inputs,
+            inputs=context.evidence.inputs,
             calls=context.implementation.calls - calls,
-            samples=context.samples,
-            decisive=context.decisive,
-            notes=tuple(context.notes),
+            samples=context.evidence.samples,
+            decisive=context.evidence.decisive,
+            notes=tuple(context.evidence.notes),
             seconds=round(time.perf_counter() - started, 3),
             **rest,
         )
@@ -78,7 +79,7 @@ def run_check(
         return result("not run", reason=str(missing))
     except (Exception, SystemExit) as error:  # what came back was no array to work with
         return result(**_surprised(each, error, command))
-    evidence = context.decisive if each.numeric else context.inputs
+    evidence = context.evidence.decisive if each.numeric else context.evidence.inputs
     if evidence < each.minimum:
         what = "decisive samples" if each.numeric else "inputs"
         return result(
@@ -86,7 +87,7 @@ def run_check(
             reason=f"{evidence} {what}, at least {each.minimum} are needed"
             + (
                 f": the profile {context.profile.name!r} allows almost any error there"
-                if context.samples >= each.minimum
+                if context.evidence.samples >= each.minimum
                 else ""
             ),
         )
@@ -126,7 +127,7 @@ def _describe(
     if isinstance(error, TargetRaised):
         message = f"raised {error}{_place(error.error)}"
     own = getattr(error, "fault", None)
-    elsewhere = getattr(error, "context", None)
+    elsewhere = getattr(error, "seen_in", None)
     told = isinstance(error, TargetRaised) or (own is not None and elsewhere is None)
     cause = None if told else likely_cause(elsewhere or context, case, each.clause.surface)
     if cause is None and spot is not None and not told and _passes(each, context, case):

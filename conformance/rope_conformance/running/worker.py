@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.listening import listening
 from rope_conformance.running.child_process import LOST
 from rope_conformance.running.loading import load_target
 from rope_conformance.running.run import Run, prepare, prepare_as_asked
@@ -61,19 +61,19 @@ def serve(
     asked: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(requests, asked), daemon=True).start()
     try:
-        CheckContext.listener = send
-        run = _ready(load(), options, send)
-        while True:
-            request = asked.get()
-            if "judge" in request:
-                outcome = run.judge(request["judge"])
-            else:
-                outcome = run.facts(request["found"])
-            for stream in (sys.stdout, sys.stderr):
-                with contextlib.suppress(Exception):  # whatever the target made of it
-                    stream.flush()
-            counts = {"calls": run.calls, "distinct_outputs": run.distinct_outputs}
-            send({"outcome": outcome.to_dict(), **counts})
+        with listening(send):
+            run = _ready(load(), options, send)
+            while True:
+                request = asked.get()
+                if "judge" in request:
+                    outcome = run.judge(request["judge"])
+                else:
+                    outcome = run.facts(request["found"])
+                for stream in (sys.stdout, sys.stderr):
+                    with contextlib.suppress(Exception):  # whatever the target made of it
+                        stream.flush()
+                counts = {"calls": run.calls, "distinct_outputs": run.distinct_outputs}
+                send({"outcome": outcome.to_dict(), **counts})
     except BaseException as error:
         send({"raised": [_kind(error), _text(error), traceback.format_exc()]})
     finally:

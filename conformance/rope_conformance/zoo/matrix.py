@@ -60,8 +60,8 @@ def row(entry: Member) -> dict[str, Any]:
             context, before = CheckContext(implementation, kind), implementation.calls
             result = run_check(each, context, effort="quick", shrink=False)
             results.append(result)
-            if result.failure is not None and context.calls_to_failure is not None:
-                calls = context.calls_to_failure - before
+            if result.failure is not None and context.evidence.calls_to_failure is not None:
+                calls = context.evidence.calls_to_failure - before
                 found = {"clause": each.name, **_size(result.failure.case), "calls": calls}
                 smallest = min(smallest or found, found, key=_order)
     caught = {r.clause: None for r in results if r.verdict in BROKEN}

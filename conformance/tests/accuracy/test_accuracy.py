@@ -22,7 +22,7 @@ from rope_conformance.accuracy.bound import (
     tiny,
     unit_roundoff,
 )
-from rope_conformance.judging.context import Meter
+from rope_conformance.accuracy.statistics import Meter
 from rope_ref import ExplicitFrequencies, PowerLaw, RopeSpec
 
 WIDTHS = (6, 48, 64, 80, 96, 100, 128, 192)

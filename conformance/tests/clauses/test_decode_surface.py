@@ -579,7 +579,7 @@ def test_what_is_not_made_for_other_specs_is_judged_for_its_own():
     for target, words in ((Refuses, "bases only"), (Ignores, "apply_rope is not right there")):
         context = context_of(target)
         assert run_check(CHECKS["shift"], context, effort="quick").verdict == "passed"
-        assert any(words in note for note in context.notes)
+        assert any(words in note for note in context.evidence.notes)
 
 
 def test_amplified_and_narrow_objects_are_made():

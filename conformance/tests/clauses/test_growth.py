@@ -9,7 +9,8 @@ import pytest
 import rope_conformance as rc
 from rope_conformance.clauses import _lengths, _playing, all_checks
 from rope_conformance.inputs.sessions import Session
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.running.checking import run_check
 from rope_conformance.target.claim import ClaimError
 from rope_conformance.target.implementation import Implementation
@@ -106,7 +107,7 @@ def verdicts(factory, spec=None, claim=None, names=tuple(CHECKS)):
     for name in names:
         context = context_of(factory, spec, claim)
         found[name] = run_check(CHECKS[name], context, effort="quick", shrink=False)
-        facts |= context.facts
+        facts |= context.evidence.facts
     return found, facts
 
 
@@ -192,7 +193,7 @@ def test_readings_may_not_be_mixed():
     context = context_of(Other, DYNAMIC, EXACT)
     session = Session(1, 1, (*long, ("prefill", 150), ("start",), ("prefill", 5)))
     _playing.play(context, session)
-    assert context.facts[WHICH] == _lengths.FACTS["forward"]
+    assert context.evidence.facts[WHICH] == _lengths.FACTS["forward"]
     with pytest.raises(CheckFailure, match="longest call there has been; but in another session"):
         _playing.play(context, session)
 

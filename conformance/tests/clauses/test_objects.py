@@ -308,8 +308,8 @@ def test_there_and_back_is_a_fact():
     """A cast to half precision and back that rounds is reported, and is no failure."""
     result, context = judged("cast", Casts, claim=replace(HALF, profile="float32"))
     assert result.verdict == "passed", result.failure
-    assert context.facts["a cast to bfloat16 and back"].startswith("rounds what it holds")
-    facts = discover_facts(context.implementation, context.facts, ())
+    assert context.evidence.facts["a cast to bfloat16 and back"].startswith("rounds what it holds")
+    facts = discover_facts(context.implementation, context.evidence.facts, ())
     assert [f.warn for f in facts] == [True]
 
 
@@ -322,7 +322,7 @@ def test_a_cast_that_holds_everything_is_a_fact_too():
 
     result, context = judged("cast", Notes, claim=HALF)
     assert result.verdict == "passed"
-    assert context.facts == {"a cast to bfloat16 and back": "changes nothing"}
+    assert context.evidence.facts == {"a cast to bfloat16 and back": "changes nothing"}
 
 
 def test_a_cast_that_changes_later_objects_is_caught():

@@ -14,7 +14,8 @@ from rope_conformance.inputs.requests import (
     fixed_requests,
     right_positions,
 )
-from rope_conformance.judging.context import CheckContext, CheckFailure
+from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.running.checking import run_check
 from rope_conformance.running.shrinking import rebuild
 from rope_conformance.target.implementation import Implementation

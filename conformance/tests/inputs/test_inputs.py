@@ -140,7 +140,7 @@ def test_strided_views_have_no_contiguous_axis():
     assert all(case.strided for case in sampled(CHECKS["data.strides"].generated(context), 20))
     for case in (case for case in fixed if case.strided is True):
         x = context.x(case)
-        view, copy = (context.native(x, strided=s) for s in (True, False))
+        view, copy = (context.arrays.native(x, strided=s) for s in (True, False))
         assert copy.flags.c_contiguous
         assert view.base is not None
         if x.size > 1:
@@ -158,8 +158,8 @@ def test_views_run_backwards_and_share_heads_and_positions_are_views():
     assert min(kinds[kind] for kind in ("backwards", "expanded", "positions")) >= 3
     for case in fixed:
         x = context.x(case)
-        native = context.native(x, strided=case.strided)
-        np.testing.assert_array_equal(native, context.to_claimed_axes(x))
+        native = context.arrays.native(x, strided=case.strided)
+        np.testing.assert_array_equal(native, context.arrays.to_claimed_axes(x))
         if case.strided == "backwards":
             assert max(native.strides) < 0
         if case.strided == "expanded":
@@ -167,7 +167,7 @@ def test_views_run_backwards_and_share_heads_and_positions_are_views():
         if case.strided == "positions":
             assert native.flags.c_contiguous
             p = context.positions(case)
-            (view,) = context.position_arguments(p, x.shape, view=True)
+            (view,) = context.arrays.position_arguments(p, x.shape, view=True)
             np.testing.assert_array_equal(view, p)
             assert view.strides[-1] == 2 * p.itemsize
 

@@ -87,7 +87,7 @@ def judged(spec, **claim):
     for check in CHECKS:
         context = CheckContext(Implementation(Served, spec, rc.Claim(**CLAIM, **claim)), "float32")
         found[check.name] = run_check(check, context, effort="quick", shrink=False).verdict
-        facts |= context.facts
+        facts |= context.evidence.facts
     return found, facts
 
 

@@ -6,7 +6,8 @@ from rope_conformance.clauses import all_checks
 from rope_conformance.clauses._layer import key_heads
 from rope_conformance.clauses.frequency import _WIDTHS
 from rope_conformance.inputs.cases import Case, fixed_cases
-from rope_conformance.judging.context import CheckContext, CheckFailure, TargetRaised, undisturbed
+from rope_conformance.judging.context import CheckContext, undisturbed
+from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import far_fixed, oracle
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo import CONTROLS, WRONG
