@@ -32,7 +32,7 @@ SCALE_FACT = "scores are scaled by"
 
 
 @dataclass(frozen=True)
-class ExplicitFrequencies:
+class LogitsInput:
     """What one call is given: arrays ``bthd`` and positions (T,) or (B, T)."""
 
     q: Array
@@ -41,9 +41,9 @@ class ExplicitFrequencies:
     k_positions: Array
 
 
-def given(context: CheckContext, case: QueriesKeys) -> ExplicitFrequencies:
+def given(context: CheckContext, case: QueriesKeys) -> LogitsInput:
     """The data of a case."""
-    return ExplicitFrequencies(
+    return LogitsInput(
         context.x(case.q),
         context.x(replace(case.k, seed=case.k.seed + 1000)),
         context.positions(case.q),
@@ -52,7 +52,7 @@ def given(context: CheckContext, case: QueriesKeys) -> ExplicitFrequencies:
 
 
 def call_logits(
-    context: CheckContext, what: ExplicitFrequencies, natives: list[Any] | None = None
+    context: CheckContext, what: LogitsInput, natives: list[Any] | None = None
 ) -> tuple[Array, str]:
     """Call ``logits`` and return the scores (B, H, Tq, Tk) and their type.
 
@@ -103,7 +103,7 @@ def call_logits(
     return host.reshape(full), kind
 
 
-def true_scores(context: CheckContext, what: ExplicitFrequencies, scale: float) -> Array:
+def true_scores(context: CheckContext, what: LogitsInput, scale: float) -> Array:
     """The scores in float64."""
     arguments = (what.q, what.k, what.q_positions, what.k_positions)
     return attention_logits(*arguments, context.spec, axes="bthd", scale=scale)
@@ -117,7 +117,7 @@ def scale_of(context: CheckContext) -> float:
     if SCALE_FACT not in context.evidence.facts:
         row = context.cut(Case(1, 1, 1, placed(context.claim, 0, 1)))
         x, p = context.x(row), context.positions(row)
-        same = ExplicitFrequencies(x, x, p, p)
+        same = LogitsInput(x, x, p, p)
         score, _ = call_logits(context, same)
         ratio = float(score[0, 0, 0, 0]) / float(true_scores(context, same, 1.0)[0, 0, 0, 0])
         middle = context.spec.head_dim**-0.25
@@ -126,7 +126,7 @@ def scale_of(context: CheckContext) -> float:
 
 
 def allowed(
-    context: CheckContext, what: ExplicitFrequencies, scale: float, kind: str
+    context: CheckContext, what: LogitsInput, scale: float, kind: str
 ) -> tuple[Array, Array]:
     """Return how far scores may be from the true ones, and what they are at most.
 
@@ -200,7 +200,7 @@ def _lengths(context: CheckContext, x: Array, positions: Array) -> tuple[Array, 
 
 def demand_scores(
     context: CheckContext,
-    what: ExplicitFrequencies,
+    what: LogitsInput,
     pair: tuple[Array, Array],
     limits: tuple[Array, Array],
     message: str,
@@ -250,9 +250,7 @@ def wrong_scores(
     return ~(error <= limit) & (decisive | nothing), decisive
 
 
-def compare_scores(
-    context: CheckContext, what: ExplicitFrequencies, factor: float, message: str
-) -> None:
+def compare_scores(context: CheckContext, what: LogitsInput, factor: float, message: str) -> None:
     """Compare with the reference's scores, and say what may have been done instead."""
     scores, kind = call_logits(context, what)
     limits = allowed(context, what, factor, kind)
@@ -265,14 +263,14 @@ def compare_scores(
 def explained(
     failure: CheckFailure,
     context: CheckContext,
-    what: ExplicitFrequencies,
+    what: LogitsInput,
     factor: float,
     got: tuple[Array, str],
 ) -> CheckFailure:
     """The same failure with what may have been done instead, where that is plain."""
     scores, kind = got
 
-    def fits(seen: Array, other: ExplicitFrequencies) -> bool:
+    def fits(seen: Array, other: LogitsInput) -> bool:
         limits = allowed(context, other, factor, kind)
         bad, decisive = wrong_scores((seen, true_scores(context, other, factor)), limits)
         return bool(decisive.any() and not bad.any())
@@ -312,7 +310,7 @@ def explained(
     return failure
 
 
-def _alone(what: ExplicitFrequencies, place: tuple[int, ...]) -> ExplicitFrequencies | None:
+def _alone(what: LogitsInput, place: tuple[int, ...]) -> LogitsInput | None:
     """One row, head, query and key of a call; None if it has no more."""
     b, h, i, j = place
     g = h * what.k.shape[2] // what.q.shape[2]
@@ -323,7 +321,7 @@ def _alone(what: ExplicitFrequencies, place: tuple[int, ...]) -> ExplicitFrequen
         (p if p.ndim == 1 else p[[b]])[..., [t]]
         for p, t in ((what.q_positions, i), (what.k_positions, j))
     )
-    return ExplicitFrequencies(q, k, *positions)
+    return LogitsInput(q, k, *positions)
 
 
 def new_object(context: CheckContext) -> CheckContext | None:
@@ -333,7 +331,7 @@ def new_object(context: CheckContext) -> CheckContext | None:
     return context.anew()
 
 
-def _suspects(what: ExplicitFrequencies) -> Iterator[tuple[str, Fault, ExplicitFrequencies]]:
+def _suspects(what: LogitsInput) -> Iterator[tuple[str, Fault, LogitsInput]]:
     """What may have been done instead, and whose fault that is."""
     p_q, p_k = what.q_positions, what.k_positions
     queries, keys = (np.arange(p.shape[-1]) + 0 * p for p in (p_q, p_k))
@@ -385,9 +383,7 @@ def _suspects(what: ExplicitFrequencies) -> Iterator[tuple[str, Fault, ExplicitF
                 )
 
 
-def _left_out(
-    what: ExplicitFrequencies, context: CheckContext
-) -> Iterator[tuple[str, Fault, ExplicitFrequencies]]:
+def _left_out(what: LogitsInput, context: CheckContext) -> Iterator[tuple[str, Fault, LogitsInput]]:
     """Channels that do not enter the scores."""
     rotating = pair_channels(context.spec).ravel()
     rest = np.setdiff1d(np.arange(context.spec.head_dim), rotating)

@@ -77,49 +77,6 @@ def _generated(context: CheckContext) -> SearchStrategy[Case]:
 
 
 @clause(
-    id="attention.heads",
-    sentence=(
-        "k may have fewer heads than q; every head of both is rotated by the phases of its token."
-    ),
-    formula=r"q'_{b,t,h} = f(q_{b,t,h},\, p_{b,t}),\quad k'_{b,t,g} = f(k_{b,t,g},\, p_{b,t})",
-    reference="rope_ref.rotation:apply_rope",
-    fault="kernel-shape",
-    surface="attention",
-    fixed=lambda context: list(dict.fromkeys([*_layers(context), *large_layers(context)])),
-    generated=_generated,
-    minimum=50,
-    numeric=True,
-)
-def heads(context: CheckContext, case: Case) -> None:
-    """Compare q and k, head by head, with the reference."""
-    arrays = layer_data(context, case)
-    demand_layer(context, case, arrays, call_layer(context, arrays, context.positions(case)))
-
-
-def _judge_layer(
-    context: CheckContext, case: Case, arrays: tuple[Array, Array, Array], natives: Any = None
-) -> None:
-    """The same beside something else: what fails alone too is of the class of `heads`."""
-    positions = context.positions(case)
-    try:
-        demand_layer(context, case, arrays, call_layer(context, arrays, positions, natives))
-    except CheckFailure as failure:
-        if failure.fault is None and _wrong_alone(context, case, arrays):
-            failure.fault = heads.clause.fault
-        raise
-
-
-def _wrong_alone(context: CheckContext, case: Case, arrays: tuple[Array, Array, Array]) -> bool:
-    """Whether a new object, where one can be made, fails with nothing beside the arrays."""
-    new = context.anew() if context.implementation.is_factory else context
-    try:
-        demand_layer(new, case, arrays, call_layer(new, arrays, context.positions(case)))
-    except CheckFailure:
-        return True
-    return False
-
-
-@clause(
     id="attention.kept",
     sentence="The arrays q, k and v come back with the type, dtype and shape that they had.",
     formula=r"\mathrm{dtype}(q') = \mathrm{dtype}(q),\quad \mathrm{dtype}(k') = \mathrm{dtype}(k)",
@@ -166,6 +123,49 @@ def crossed(context: CheckContext, case: Case) -> None:
                     )
             if what == "zeros" and (after[n] != 0).any():
                 raise CheckFailure(f"{name} = 0 did not come out as 0: something else is in it")
+
+
+@clause(
+    id="attention.heads",
+    sentence=(
+        "k may have fewer heads than q; every head of both is rotated by the phases of its token."
+    ),
+    formula=r"q'_{b,t,h} = f(q_{b,t,h},\, p_{b,t}),\quad k'_{b,t,g} = f(k_{b,t,g},\, p_{b,t})",
+    reference="rope_ref.rotation:apply_rope",
+    fault="kernel-shape",
+    surface="attention",
+    fixed=lambda context: list(dict.fromkeys([*_layers(context), *large_layers(context)])),
+    generated=_generated,
+    minimum=50,
+    numeric=True,
+)
+def heads(context: CheckContext, case: Case) -> None:
+    """Compare q and k, head by head, with the reference."""
+    arrays = layer_data(context, case)
+    demand_layer(context, case, arrays, call_layer(context, arrays, context.positions(case)))
+
+
+def _judge_layer(
+    context: CheckContext, case: Case, arrays: tuple[Array, Array, Array], natives: Any = None
+) -> None:
+    """The same beside something else: what fails alone too is of the class of `heads`."""
+    positions = context.positions(case)
+    try:
+        demand_layer(context, case, arrays, call_layer(context, arrays, positions, natives))
+    except CheckFailure as failure:
+        if failure.fault is None and _wrong_alone(context, case, arrays):
+            failure.fault = heads.clause.fault
+        raise
+
+
+def _wrong_alone(context: CheckContext, case: Case, arrays: tuple[Array, Array, Array]) -> bool:
+    """Whether a new object, where one can be made, fails with nothing beside the arrays."""
+    new = context.anew() if context.implementation.is_factory else context
+    try:
+        demand_layer(new, case, arrays, call_layer(new, arrays, context.positions(case)))
+    except CheckFailure:
+        return True
+    return False
 
 
 def _in_memory(context: CheckContext) -> list[Case]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from rope_conformance.clauses._layer import demand_positions, placed
 from rope_conformance.clauses._score_inputs import cut_both, large_scores, score_cases
 from rope_conformance.clauses._scores import (
-    ExplicitFrequencies,
+    LogitsInput,
     allowed,
     call_logits,
     compare_scores,
@@ -101,7 +101,7 @@ def groups(context: CheckContext, case: QueriesKeys) -> None:
 
 
 def _meetings(
-    context: CheckContext, what: ExplicitFrequencies, *, anew: bool = False
+    context: CheckContext, what: LogitsInput, *, anew: bool = False
 ) -> npt.NDArray[np.bool_]:
     """Which query head meets which key head; `anew`: a new object for each call."""
     heads, shared = what.q.shape[2], what.k.shape[2]
@@ -157,7 +157,7 @@ def scale(context: CheckContext, case: QueriesKeys) -> None:
         )
         for c in (case.q, case.k)
     )
-    what = ExplicitFrequencies(q, k, context.positions(case.q), context.positions(case.k))
+    what = LogitsInput(q, k, context.positions(case.q), context.positions(case.k))
     factor = scale_of(context)
     scores, kind = call_logits(context, what)
     limits = allowed(context, what, factor, kind)
@@ -178,25 +178,6 @@ def scale(context: CheckContext, case: QueriesKeys) -> None:
         f"itself, not {want[0, head, channel, channel]:.6g} ({case.k.tokens} keys)"
     )
     raise explained(failure, context, what, factor, (scores, kind))
-
-
-@clause(
-    id="logits.values",
-    sentence=(
-        "A score is the product of the rotated query and the rotated key, each at its own position."
-    ),
-    formula=r"S_{h,m,n} = s\, f_{p_m}(q_{h,m}) \cdot f_{p_n}(k_{g,n})",
-    reference="rope_ref.attention:attention_logits",
-    fault="position",
-    surface="logits",
-    fixed=lambda context: list(dict.fromkeys([*score_cases(context), *large_scores(context)])),
-    generated=_drawn,
-    minimum=50,
-    numeric=True,
-)
-def values(context: CheckContext, case: QueriesKeys) -> None:
-    """Compare with the reference's scores."""
-    compare_scores(context, given(context, case), scale_of(context), "a score is wrong")
 
 
 @clause(
@@ -235,6 +216,25 @@ def _fault_without_amplitude(context: CheckContext, case: QueriesKeys) -> Fault:
         except CheckFailure as failure:
             return failure.fault or values.clause.fault
     return amplitude.clause.fault
+
+
+@clause(
+    id="logits.values",
+    sentence=(
+        "A score is the product of the rotated query and the rotated key, each at its own position."
+    ),
+    formula=r"S_{h,m,n} = s\, f_{p_m}(q_{h,m}) \cdot f_{p_n}(k_{g,n})",
+    reference="rope_ref.attention:attention_logits",
+    fault="position",
+    surface="logits",
+    fixed=lambda context: list(dict.fromkeys([*score_cases(context), *large_scores(context)])),
+    generated=_drawn,
+    minimum=50,
+    numeric=True,
+)
+def values(context: CheckContext, case: QueriesKeys) -> None:
+    """Compare with the reference's scores."""
+    compare_scores(context, given(context, case), scale_of(context), "a score is wrong")
 
 
 @clause(
@@ -307,7 +307,7 @@ def calls(context: CheckContext, case: QueriesKeys) -> None:
         demand_positions(context, what.k_positions, what.k.shape, [k_given], "aliasing")
     factor = scale_of(context)
     _demand_first(context, what, factor)
-    other = ExplicitFrequencies(-what.q, what.k[:, ::-1].copy(), what.q_positions, what.k_positions)
+    other = LogitsInput(-what.q, what.k[:, ::-1].copy(), what.q_positions, what.k_positions)
     compare_scores(context, other, factor, "after another call, a score is wrong")
     for other_case in score_cases(context)[:2]:
         call_logits(context, given(context, other_case))
@@ -320,7 +320,7 @@ def calls(context: CheckContext, case: QueriesKeys) -> None:
         raise CheckFailure("the same call gave other scores after other calls")
 
 
-def _demand_first(context: CheckContext, what: ExplicitFrequencies, factor: float) -> None:
+def _demand_first(context: CheckContext, what: LogitsInput, factor: float) -> None:
     """What a new object does wrongly in its first call is no matter of earlier ones."""
     new = new_object(context)
     try:
