@@ -103,7 +103,7 @@ def pullback(context: CheckContext, x: Array, positions: Array, *, again: bool =
     context
         The surface `gradient` must exist.
     x, positions
-        As in `CheckContext.apply`; the positions must be ones that one call can be given.
+        As in `ArrayAdapter.apply`; the positions must be ones that one call can be given.
     again
         Whether the function will be called more than once.
 

@@ -199,7 +199,7 @@ class _Player:
             other = context.arrays.invoke(context.anew)
             request = begin(other)
             for method, tokens in ((request.prefill, 9), (request.step, 1)):
-                other.invoke(method, other.native(self._data(tokens)))
+                other.arrays.invoke(method, other.arrays.native(self._data(tokens)))
 
     def broken(self) -> None:
         """Fail, or not."""

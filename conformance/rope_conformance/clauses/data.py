@@ -43,7 +43,7 @@ _MANY = 40  # calls, more than a pool that is made bit by bit has threads
     minimum=3,
 )
 def kept(context: CheckContext, case: Case) -> None:
-    """`CheckContext.apply` looks at type, shape and dtype of every result, here and everywhere."""
+    """`ArrayAdapter.apply` looks at type, shape and dtype of every result, here and everywhere."""
     context.arrays.apply(context.x(case), context.positions(case))
 
 

@@ -214,7 +214,7 @@ def _in_other_forms(context: CheckContext, x: np.ndarray, positions: np.ndarray)
 
 
 def _other_forms(context: CheckContext, positions: np.ndarray) -> list[Form]:
-    """The forms that can say these positions beside the one chosen by `CheckContext.apply`."""
+    """The forms that can say these positions beside the one chosen by `ArrayAdapter.apply`."""
     claim, own = context.claim, context.namespace
     if not context.implementation.has("apply") or positions.ndim > 1:
         return []
