@@ -92,7 +92,9 @@ def judged(framework: str, name: str, device: str, effort: str) -> dict[str, Any
         namespace(framework)
         target = BUNDLED[name].load()
         claim = replace(target.claim, devices=(device,))
-        report = rope_conformance.check(target, claim=claim, effort=effort, name=name)
+        report = rope_conformance.check(
+            target, claim=claim, effort=effort, options=rope_conformance.RunOptions(name=name)
+        )
     except (rope_backends.BackendUnavailable, NamespaceError) as error:
         return {"verdict": "not run", "reason": str(error)}
     missing = [r.reason for r in report.results if r.verdict == "not run"]

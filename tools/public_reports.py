@@ -83,9 +83,10 @@ def judged(name: str) -> dict[str, Any]:
     """Judge a library here, as plain data."""
     from rope_conformance import check
     from rope_conformance.adapters import BUNDLED, bundled
-    from rope_conformance.running.settling import command_line
+    from rope_conformance.running.settings import RunOptions, command_line
 
-    report = check(bundled(name), name=name, command=command_line(name, {})).to_dict()
+    options = RunOptions(name=name, command=command_line(name, {}))
+    report = check(bundled(name), options=options).to_dict()
     if report["versions"]["rope-ref"] == "not installed":
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
         report["versions"]["rope-ref"] = project["project"]["version"]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rope_conformance.report.model import Report
     from rope_conformance.running.checking import check
+    from rope_conformance.running.settings import RunOptions
     from rope_conformance.running.waivers import Waiver, WaiverError
     from rope_conformance.target.claim import Claim, claims
     from rope_conformance.target.implementation import TargetError, Unsupported
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Claim",
     "Report",
+    "RunOptions",
     "TargetError",
     "Unsupported",
     "Waiver",
@@ -34,6 +36,7 @@ __all__ = [
 _HOME = {
     "Claim": "target.claim",
     "Report": "report.model",
+    "RunOptions": "running.settings",
     "TargetError": "target.implementation",
     "Unsupported": "target.implementation",
     "Waiver": "running.waivers",

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from rope_conformance.running.isolation import Isolated, Told
+    from rope_conformance.running.isolation import Isolated
     from rope_conformance.running.run import Run
-    from rope_conformance.running.settling import Settled
     from rope_conformance.running.waivers import Waiver
 
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -35,7 +34,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "seed": {"type": int, "default": 0, "help": "of the generated inputs"},
 }
 
-READY: pytest.StashKey[dict[str, tuple[Run | Isolated, Settled | Told]]] = pytest.StashKey()
+READY: pytest.StashKey[dict[str, Run | Isolated]] = pytest.StashKey()
 WAIVERS: pytest.StashKey[tuple[Waiver, ...]] = pytest.StashKey()
 
 
@@ -81,13 +80,14 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
     ready = config.stash.get(READY, {})
     if not ready:
         return []
-    from rope_conformance.running.settling import claim_in_words
+    from rope_conformance.report.words import claim_in_words
 
     lines = []
-    for target, (_, each) in ready.items():
-        lines.append(f"rope-ref: {target} as {each.judged_as}")
-        lines.append(f"rope-ref: it claims {claim_in_words(each.claim)}")
-        lines += [f"rope-ref: by trying: {fact.what} {fact.text}" for fact in each.facts]
+    for target, run in ready.items():
+        judged_as = run.judged_as
+        lines.append(f"rope-ref: {target} as {judged_as.words}")
+        lines.append(f"rope-ref: it claims {claim_in_words(judged_as.claim)}")
+        lines += [f"rope-ref: by trying: {fact.what} {fact.text}" for fact in judged_as.facts]
     return lines
 
 

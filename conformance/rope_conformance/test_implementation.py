@@ -11,9 +11,8 @@ from rope_conformance.pytest_plugin import READY, WAIVERS, asked
 
 if TYPE_CHECKING:
     from rope_conformance.report.model import Result
-    from rope_conformance.running.isolation import Isolated, Told
+    from rope_conformance.running.isolation import Isolated
     from rope_conformance.running.run import Run
-    from rope_conformance.running.settling import Settled
 
 # What JUnit XML tells of a test: names and values; for several types of data, once for each.
 Properties = list[tuple[str, Any]]
@@ -66,29 +65,30 @@ def _settle(config: pytest.Config, targets: list[str]) -> None:
             raise pytest.Collector.CollectError(f"--rope-impl {text}: {error}") from None
 
 
-def _ready(config: pytest.Config, text: str) -> tuple[Run | Isolated, Settled | Told]:
-    """A target and what it is judged as, in this process or in one of its own."""
-    from rope_conformance.running.isolation import Isolated, Limits
-    from rope_conformance.running.loading import load_target
-    from rope_conformance.running.run import How, prepare_as_asked
-    from rope_conformance.running.settling import command_line
+def _ready(config: pytest.Config, text: str) -> Run | Isolated:
+    """A target ready to be judged, in this process or in one of its own."""
+    from rope_conformance.running.checking import start
+    from rope_conformance.running.settings import RunOptions, TargetOptions, command_line
 
-    options = asked(config)
+    given = asked(config)
     defaults = {"effort": "default", "seed": 0}
-    command = command_line(text, {k: v for k, v in options.items() if v != defaults.get(k)})
-    how = How(options.pop("effort"), options.pop("seed"), text, None, command)
-    if not config.getoption("rope_isolate"):
-        return prepare_as_asked(load_target(text), how, options)
-    run = Isolated(text, how, asked=options, limits=Limits(config.getoption("rope_timeout")))
+    options = RunOptions(
+        command=command_line(text, {k: v for k, v in given.items() if v != defaults.get(k)}),
+        effort=given.pop("effort"),
+        seed=given.pop("seed"),
+        isolate=config.getoption("rope_isolate"),
+        timeout=config.getoption("rope_timeout"),
+    )
+    run = start(text, TargetOptions(**given), options)
     config.add_cleanup(run.close)
-    return run, run.told
+    return run
 
 
 def _judge(config: pytest.Config, text: str, clause: str) -> Callable[[Properties], None]:
     from rope_conformance.running.checking import judged
     from rope_conformance.testing import end_quietly, failure_text
 
-    run, _ = config.stash[READY][text]
+    run = config.stash[READY][text]
     waivers = config.stash[WAIVERS]
 
     def judge(properties: Properties) -> None:

@@ -20,9 +20,9 @@ from rope_conformance.cli.describe import describe
 
 if TYPE_CHECKING:
     from rope_conformance.running.child_process import ChildProcess
-    from rope_conformance.running.isolation import Isolated, Told
-    from rope_conformance.running.run import How, Run
-    from rope_conformance.running.settling import Settled
+    from rope_conformance.running.isolation import Isolated
+    from rope_conformance.running.run import Run
+    from rope_conformance.running.settings import RunOptions, TargetOptions
 
 CONFORMANT, NOT_CONFORMANT, NO_VERDICT = 0, 1, 2
 
@@ -148,7 +148,7 @@ def check(
     """Judge TARGET, and say what is wrong with it.
 
     TARGET is package.module:object, path/to/file.py:object, or an installed entry point of the
-    group rope_conformance.adapters. The object is a function f(x, positions), or a factory
+    group rope_conformance.implementations. The object is a function f(x, positions), or a factory
     that is called with a RopeSpec and returns one.
 
     Options say what the target claims to be. Left out, its own attributes `spec` and `claim` are
@@ -172,8 +172,7 @@ def check(
         from rope_conformance.clauses import all_checks
         from rope_conformance.report.terminal import Screen
         from rope_conformance.running.checking import judged
-        from rope_conformance.running.run import How
-        from rope_conformance.running.settling import command_line
+        from rope_conformance.running.settings import RunOptions, TargetOptions, command_line
         from rope_conformance.running.waivers import WaiverError, load_waivers, waived
 
         clauses = [each.name for each in all_checks()]
@@ -194,15 +193,18 @@ def check(
                     raise KeyboardInterrupt
 
             command = command_line(target, _given(click.get_current_context()))
-            how = How(effort, seed, target, only or None, command)
-            asked["direction"] = None if direction is None else int(direction)
-            run, settled = (
-                _here(target, how, asked)
-                if python is None
-                else _elsewhere(target, how, asked, python)
+            options = RunOptions(
+                effort=effort,
+                seed=seed,
+                only=only or None,
+                command=command,
+                isolate=python is not None,
+                timeout=timeout,
             )
+            turning = None if direction is None else int(direction)
+            run = _started(target, TargetOptions(direction=turning, **asked), options, python)
             chosen = [name for name in clauses if not only or name in only]
-            with contextlib.closing(run), screen.running(target, settled, chosen):
+            with contextlib.closing(run), screen.running(target, run.judged_as, chosen):
                 report = judged(run, waivers=forgiven, progress=show)
         screen.finish(report)
         if as_json:
@@ -229,10 +231,9 @@ def list_(kinds: str) -> None:
     from rope_conformance.adapters import BUNDLED
     from rope_conformance.clauses import all_clauses
     from rope_conformance.report.terminal import show_names
-    from rope_conformance.running.settling import bundled_in_words
 
     lines = {
-        "bundled": lambda: [(name, bundled_in_words(name)) for name in BUNDLED],
+        "bundled": lambda: [(name, _bundled_in_words(name)) for name in BUNDLED],
         "clauses": lambda: [(clause.id, clause.sentence) for clause in all_clauses()],
         "profiles": lambda: [(profile.name, profile.sentence) for profile in PROFILES],
         "wrong": lambda: [(each.name, each.sentence) for each in zoo.WRONG.values()],
@@ -241,35 +242,33 @@ def list_(kinds: str) -> None:
     show_names(lines[kinds]())
 
 
-def _here(target: str, how: How, asked: dict[str, Any]) -> tuple[Run, Settled]:
-    """The target in this process, and what it is judged as."""
+def _bundled_in_words(name: str) -> str:
+    """A bundled implementation on a few lines: its version or what is missing, and its claim."""
+    from rope_conformance.adapters import BUNDLED, installed
+    from rope_conformance.report.words import claim_in_words
+
+    entry = BUNDLED[name]
+    version, missing = installed(name)
+    found = f"{entry.package} {version}" if version else missing
+    adapter = entry.load()
+    profile = adapter.claim.profile or "float32"
+    return f"{found}. {entry.sentence}. Claims {profile}; {claim_in_words(adapter.claim)}"
+
+
+def _started(
+    target: str, asked: TargetOptions, options: RunOptions, python: ChildProcess | None
+) -> Run | Isolated:
+    """The target, ready to be judged; what is asked of it wrongly gives no verdict."""
     import hypothesis  # noqa: F401  # loaded before bytecode is no longer written
 
-    from rope_conformance.running.loading import load_target
-    from rope_conformance.running.run import prepare_as_asked
-    from rope_conformance.running.settling import OptionError
+    from rope_conformance.running.checking import start
     from rope_conformance.target.frameworks import NamespaceError
     from rope_ref import RopeError
 
-    implementation = load_target(target)
     try:
-        return prepare_as_asked(implementation, how, asked)
-    except (NamespaceError, OptionError, RopeError) as error:
+        return start(target, asked, options, python=python)
+    except (NamespaceError, RopeError, ValueError) as error:
         raise NoVerdict(str(error)) from None
-
-
-def _elsewhere(
-    target: str, how: How, asked: dict[str, Any], python: ChildProcess
-) -> tuple[Isolated, Told]:
-    """The same in a process of its own."""
-    from rope_conformance.running.isolation import Isolated
-    from rope_conformance.target.frameworks import NamespaceError
-
-    try:
-        run = Isolated(target, how, asked=asked, limits=python.limits, python=python)
-    except (NamespaceError, ValueError) as error:
-        raise NoVerdict(str(error)) from None
-    return run, run.told
 
 
 def _given(context: click.Context) -> dict[str, Any]:

@@ -9,10 +9,13 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
 from rope_conformance.faults import Fault
+from rope_conformance.target.claim import Claim
+from rope_ref import RopeSpec
 
 __all__ = [
     "Fact",
     "Failure",
+    "JudgedAs",
     "Report",
     "ReportError",
     "Result",
@@ -128,6 +131,28 @@ class Fact:
     def from_dict(cls, data: Mapping[str, Any]) -> Fact:
         """The fact that plain data describes."""
         return cls(**data)
+
+
+@dataclass(frozen=True)
+class JudgedAs:
+    """What a target is judged as, and what had to be found out for that.
+
+    Parameters
+    ----------
+    words
+        The spec in words, and whether the map is declared to be no rotation.
+    claim
+        What it is taken to claim.
+    facts
+        What was found by trying.
+    spec
+        The RoPE; None where it is an object of another process.
+    """
+
+    words: str
+    claim: Claim
+    facts: tuple[Fact, ...]
+    spec: RopeSpec | None = None
 
 
 @dataclass

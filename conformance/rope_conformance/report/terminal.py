@@ -25,9 +25,16 @@ from rich.text import Text
 from rope_conformance.accuracy.bound import profile_named
 from rope_conformance.judging.context import default_profile
 from rope_conformance.judging.failures import Spot
-from rope_conformance.report.model import Fact, Failure, Report, Result, Verdict, cause_in_words
-from rope_conformance.running.isolation import Told
-from rope_conformance.running.settling import Settled, claim_in_words
+from rope_conformance.report.model import (
+    Fact,
+    Failure,
+    JudgedAs,
+    Report,
+    Result,
+    Verdict,
+    cause_in_words,
+)
+from rope_conformance.report.words import claim_in_words
 
 __all__ = ["Screen", "show_names"]
 
@@ -69,15 +76,13 @@ class Screen:
         self._causes: dict[str, str] = {}
 
     @contextlib.contextmanager
-    def running(
-        self, target: str, settled: Settled | Told, clauses: Sequence[str]
-    ) -> Iterator[None]:
+    def running(self, target: str, judged_as: JudgedAs, clauses: Sequence[str]) -> Iterator[None]:
         """Show what will be judged, and progress as long as the context lasts."""
         if self.quiet:
             yield
             return
-        self._header(target, settled)
-        dtypes = settled.claim.dtypes
+        self._header(target, judged_as)
+        dtypes = judged_as.claim.dtypes
         self._left = [clause for _ in dtypes for clause in clauses]
         self._several = len(dtypes) > 1
         self._progress = Progress(
@@ -140,17 +145,17 @@ class Screen:
         verdict = _verdict(report, reasons=self.quiet, partial=self.partial)
         self._print(verdict, soft_wrap=True)
 
-    def _header(self, target: str, settled: Settled | Told) -> None:
-        claim = settled.claim
+    def _header(self, target: str, judged_as: JudgedAs) -> None:
+        claim = judged_as.claim
         profiles = dict.fromkeys(default_profile(claim, dtype) for dtype in claim.dtypes)
         rows = [
             ("target", target),
-            ("judged as", settled.judged_as),
+            ("judged as", judged_as.words),
             ("claims", claim_in_words(claim)),
             *(("accuracy", f"{each.name}: {each.sentence}") for each in profiles),
-            *(("by trying", f"{fact.what}: {fact.text}") for fact in settled.facts),
+            *(("by trying", f"{fact.what}: {fact.text}") for fact in judged_as.facts),
         ]
-        self._found = settled.facts
+        self._found = judged_as.facts
         self._print(_grid(((Text(k, style="dim"), Text(v)) for k, v in rows), keys=11))
         heads = ("verdict", "clause", "inputs", "pairs compared")
         self._print(Text())

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from rope_conformance.accuracy.statistics import Meter
-from rope_conformance.report.model import Report, Result
-from rope_conformance.running.isolation import MEMORY, TIMEOUT, Isolated, Limits
+from rope_conformance.report.model import Report
+from rope_conformance.running.child_process import ChildProcess
+from rope_conformance.running.isolation import Isolated
 from rope_conformance.running.loading import load_target
-from rope_conformance.running.run import HORIZON, How, Run, prepare
-from rope_conformance.running.verdict import EFFORTS, run_check
-from rope_conformance.running.waivers import Waiver, Waivers, apply_waivers, load_waivers
+from rope_conformance.running.run import HORIZON, Run
+from rope_conformance.running.settings import Progress, RunOptions, TargetOptions
+from rope_conformance.running.settling import settle
+from rope_conformance.running.waivers import Waiver, apply_waivers, load_waivers
 from rope_conformance.target.claim import Claim
+from rope_conformance.target.implementation import target_name
 from rope_ref import RopeSpec
 
-__all__ = ["EFFORTS", "check", "judged", "run_check"]
-
-Progress = Callable[[Result], None]
+__all__ = ["check", "judged", "start"]
 
 
 def check(
@@ -31,17 +32,11 @@ def check(
     namespace: str | None = None,
     dtype: str | None = None,
     profile: str | None = None,
-    effort: str = "default",
-    seed: int = 0,
     claim: Claim | None = None,
-    name: str | None = None,
+    effort: str | None = None,
+    seed: int | None = None,
     only: Iterable[str] | None = None,
-    waivers: Waivers = None,
-    progress: Progress | None = None,
-    command: str | None = None,
-    isolate: bool = False,
-    timeout: float = TIMEOUT,
-    memory: int = MEMORY,
+    options: RunOptions | None = None,
 ) -> Report:
     """Judge an implementation by every clause that its claims open.
 
@@ -49,36 +44,23 @@ def check(
     ----------
     target
         A callable ``f(x, positions)``, a factory called with a `RopeSpec`, or an object
-        with surfaces; see `rope_conformance.target.implementation`. A text names one, as on the
-        command line: ``package.module:object`` or ``path/to/file.py:object``.
+        with surfaces; see `rope_conformance.target.implementation`. A text names one, as on
+        the command line: ``package.module:object`` or ``path/to/file.py:object``.
     spec
         The RoPE it should be. Left out, the target's own ``spec``; without one, base
         10000 at 128 channels or another width that it takes, in whichever layout it has.
     axes, namespace, dtype, profile
         Parts of its claim, where they differ from what it says itself.
+    claim
+        All of its claim.
     effort
         ``quick``, ``default`` or ``thorough``: how many inputs are generated.
     seed
         Of the generated inputs. The same seed gives the same verdict.
-    claim
-        All of its claim.
-    name
-        What the report calls it.
     only
         Ids of the clauses to judge; all if left out.
-    waivers
-        Failures that are forgiven for a while: the path of a TOML file, or a list of
-        `Waiver`.
-    progress
-        Called with each result as it is found.
-    command
-        How the run was started, for the commands that reproduce a failure.
-    isolate
-        Whether the target gets a process of its own, so that the run outlives whatever it
-        does: a new Python for a target that is named, a fork of this process for another.
-    timeout, memory
-        Of an isolated target: how many seconds one call may take, and by how many bytes
-        its process may grow.
+    options
+        All else about the run: waivers, isolation, limits, names.
 
     Returns
     -------
@@ -96,26 +78,52 @@ def check(
         If an argument names an effort, profile or clause that does not exist, or if a
         target cannot be isolated as it is given.
     """
-    if name is None and isinstance(target, str):
-        name = target
-    how = How(effort, seed, name, None if only is None else tuple(only), command)
-    forgiven = load_waivers(waivers)
-    what: dict[str, Any] = {
-        "spec": spec,
-        "axes": axes,
-        "namespace": namespace,
-        "dtype": dtype,
-        "profile": profile,
-        "claim": claim,
-    }
-    run: Run | Isolated
-    if isolate:
-        run = Isolated(target, how, what=what, limits=Limits(timeout, memory))
-    else:
-        loaded = load_target(target) if isinstance(target, str) else target
-        run = prepare(loaded, how, **what)
-    with contextlib.closing(run):
-        return judged(run, waivers=forgiven, progress=progress)
+    given: dict[str, Any] = {"effort": effort, "seed": seed, "only": only}
+    own = replace(options or RunOptions(), **{k: v for k, v in given.items() if v is not None})
+    asked = TargetOptions(
+        spec=spec, claim=claim, axes=axes, namespace=namespace, dtype=dtype, profile=profile
+    )
+    waivers = load_waivers(own.waivers)
+    with contextlib.closing(start(target, asked, own)) as run:
+        return judged(run, waivers=waivers, progress=own.progress)
+
+
+def start(
+    target: Any,
+    asked: TargetOptions,
+    options: RunOptions,
+    *,
+    python: ChildProcess | None = None,
+) -> Run | Isolated:
+    """Make a target ready to be judged, in this process or in one of its own.
+
+    Parameters
+    ----------
+    target
+        As for `check`.
+    asked
+        What it should be, as far as that is asked for.
+    options
+        How the run goes.
+    python
+        A new Python for an isolated target, where one was started already.
+
+    Raises
+    ------
+    TargetError, NamespaceError, RopeError, ValueError
+        As by `check`.
+    """
+    if options.isolate:
+        return Isolated(target, asked, options, _name(target, options), python=python)
+    loaded = load_target(target) if isinstance(target, str) else target
+    name = _name(target, options)
+    made, judged_as = settle(loaded, asked, name=name)
+    return Run(made, judged_as, options, name)
+
+
+def _name(target: Any, options: RunOptions) -> str:
+    """What a report calls a target."""
+    return options.name or (target if isinstance(target, str) else target_name(target))
 
 
 def judged(

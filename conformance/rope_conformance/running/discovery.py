@@ -51,9 +51,6 @@ def discover_spec(
     rest
         The other parts of the spec.
     """
-    own = getattr(target, "spec", None)
-    if isinstance(own, RopeSpec) and layout is None and head_dim is None and not rest:
-        return own, []
     facts: list[Fact] = []
     if head_dim is None:
         head_dim, reason = _width(target, claim, layout, rest) if trying else (WIDTHS[0], "")

@@ -11,27 +11,25 @@ import functools
 import os
 import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
-from rope_conformance.report.model import Fact, Failure, Report, Result
+from rope_conformance.report.model import Fact, Failure, JudgedAs, Report, Result
 from rope_conformance.running.child_process import (
-    MEMORY,
-    TIMEOUT,
     ChildProcess,
-    Limits,
     ProcessEnded,
     copy_of_this,
     new_python,
 )
-from rope_conformance.running.run import How, Job, Outcome, jobs_of
+from rope_conformance.running.run import Job, Outcome, jobs_of
+from rope_conformance.running.settings import RunOptions, TargetOptions
 from rope_conformance.running.verdict import reproducing
 from rope_conformance.running.worker import serve
 from rope_conformance.target.claim import Claim
 from rope_conformance.target.frameworks import NamespaceError
 from rope_conformance.target.implementation import TargetError
 
-__all__ = ["MEMORY", "TIMEOUT", "Isolated", "Limits", "Told"]
+__all__ = ["Isolated"]
 
 _MOST_ENDS = 3  # of processes in checks; whatever comes then would end as well
 
@@ -45,15 +43,6 @@ _RAISED: dict[str, type[Exception]] = {
 _ERRORS = tuple(_RAISED.values())
 
 
-@dataclass(frozen=True)
-class Told:
-    """What a target is judged as; its spec is an object of another process, and told in words."""
-
-    judged_as: str
-    claim: Claim
-    facts: tuple[Fact, ...]
-
-
 class Isolated:
     """A `Run` elsewhere.
 
@@ -62,21 +51,19 @@ class Isolated:
     target
         The name of one, which a new Python loads; or an object, which a copy of this
         process has.
-    how
-        How it is judged.
-    what, asked
-        Keywords of `prepare`, or of `settle`.
-    limits
-        What its process may do.
+    asked
+        What it should be.
+    options
+        How the run goes.
+    name
+        What messages and the report call it.
     python
         A new one, where it was started already.
 
     Attributes
     ----------
-    report, jobs
-        As of a `Run`.
-    told
-        What it is judged as.
+    report, jobs, judged_as
+        As of a `Run`; what it is judged as is told in words.
 
     Raises
     ------
@@ -87,17 +74,20 @@ class Isolated:
     def __init__(
         self,
         target: Any,
-        how: How,
+        asked: TargetOptions,
+        options: RunOptions,
+        name: str,
         *,
-        what: Mapping[str, Any] | None = None,
-        asked: Mapping[str, Any] | None = None,
-        limits: Limits,
         python: ChildProcess | None = None,
     ) -> None:
-        self._target, self._how, self._limits, self._spare = target, how, limits, python
-        self._options = {"how": how, "what": what, "asked": asked, "settled": None, "trying": True}
+        self._target, self._options, self._spare = target, options, python
+        self._name, self._limits = name, options.limits
+        # Who forgives and who is shown what is no matter of the other process.
+        told = replace(options, waivers=None, progress=None)
+        self._request = {"asked": asked, "options": told, "name": name, "settled": None}
+        self._request["trying"] = True
         if not isinstance(target, str):
-            _demand_a_copy(target, what or {})
+            _demand_a_copy(target, asked)
         # Of the processes that ended, then of the one there is.
         self._calls_before = self._outputs_before = self._calls = self._outputs = 0
         self._ends = self._printed_before = 0
@@ -107,9 +97,9 @@ class Isolated:
         self.report.facts[:0] = remarks
         # A definition stays with the process that judges by it; here the claim counts jobs.
         claim = Claim(**self.report.claim | {"second_channels": None})
-        self.told = Told(ready["judged_as"], claim, tuple(self.report.facts))
-        self.jobs = jobs_of(claim, how)
-        self._options["settled"] = ready["settled"]
+        self.judged_as = JudgedAs(ready["judged_as"], claim, tuple(self.report.facts))
+        self.jobs = jobs_of(claim, options)
+        self._request["settled"] = ready["settled"]
 
     @property
     def calls(self) -> int:
@@ -163,7 +153,7 @@ class Isolated:
             if not end.in_call:
                 raise self._not_ready(end) from None
             remark = Fact("by trying", f"nothing was found: {end}", warn=True)
-        self._options["trying"] = False
+        self._request["trying"] = False
         try:
             return self._start(), [remark]
         except ProcessEnded as end:
@@ -171,20 +161,19 @@ class Isolated:
 
     def _not_ready(self, end: ProcessEnded) -> TargetError:
         words = self._process.last_words
-        name = self._how.name or "the target"
         said = f"; it printed last {words!r}" if words else ""
-        return TargetError(f"{name} was not made ready: {end}{said}")
+        return TargetError(f"{self._name} was not made ready: {end}{said}")
 
     def _start(self) -> dict[str, Any]:
         """Start a process and wait until its target is ready."""
-        target, options = self._target, self._options
+        target, request = self._target, self._request
         if isinstance(target, str):
-            request = _pickled({**options, "target": target})
+            line = _pickled({**request, "target": target})
             self._process = self._spare or new_python(self._limits)
             self._spare = None
-            ready = self._process.ask(request)
+            ready = self._process.ask(line)
         else:
-            load = functools.partial(serve, lambda: target, options)
+            load = functools.partial(serve, lambda: target, request)
             self._process = copy_of_this(load, self._limits)
             ready = self._process.answer()
         if "raised" in ready:
@@ -218,7 +207,7 @@ class Isolated:
             message=str(end),
             case=process.case or "not known",
             fault=clause.fault,
-            reproduce=reproducing(job.check, self._how.command),
+            reproduce=reproducing(job.check, self._options.command),
         )
         result = Result(
             clause=clause.id,
@@ -238,11 +227,11 @@ def _not_run(job: Job, reason: str) -> Outcome:
     return Outcome(Result(clause.id, clause.sentence, job.dtype, "not run", reason))
 
 
-def _demand_a_copy(target: Any, what: Mapping[str, Any]) -> None:
+def _demand_a_copy(target: Any, asked: TargetOptions) -> None:
     """Refuse to isolate an object where a copy of this process would not have all of it."""
-    claim = what.get("claim") or getattr(target, "claim", None) or Claim()
-    namespace = what.get("namespace") or claim.namespace
-    name = "name the target instead, as in check('package.module:object', isolate=True)"
+    claim = asked.claim or getattr(target, "claim", None) or Claim()
+    namespace = asked.namespace or claim.namespace
+    name = "name the target instead, as in check('package.module:object', ...)"
     if not hasattr(os, "fork"):
         raise ValueError(f"isolate=True: this system makes no copies of a process; {name}")
     if namespace not in ("numpy", "strict"):

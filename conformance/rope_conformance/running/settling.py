@@ -1,108 +1,51 @@
-"""From what was asked for, on a command line or of pytest, to a spec and a claim.
+"""What a target is judged as: settled here, once, for every way in.
 
-Only what was asked for counts: all else is what the target says of itself, then what
-trying it shows, then the defaults.
+What is asked for counts most, then what the target says of itself, then what trying it shows,
+then the defaults.
 """
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from rope_conformance.accuracy.bound import profile_named, unit_roundoff
-from rope_conformance.adapters import BUNDLED, installed
-from rope_conformance.describing.description import rule_in_words
 from rope_conformance.describing.output import open_model
-from rope_conformance.identification.conventions import layout_in_words
 from rope_conformance.judging.context import undisturbed
-from rope_conformance.report.model import Fact
+from rope_conformance.report.model import Fact, JudgedAs
+from rope_conformance.report.words import POSITION_FORMS, judged_as_in_words
 from rope_conformance.running.discovery import discover_spec, takes_rows
-from rope_conformance.target import frameworks
+from rope_conformance.running.settings import OptionError, TargetOptions
 from rope_conformance.target.claim import Claim
+from rope_conformance.target.frameworks import namespace
 from rope_conformance.target.implementation import Implementation, Unsupported
 from rope_ref import PowerLaw, RopeSpec
 
-__all__ = [
-    "OptionError",
-    "Settled",
-    "bundled_in_words",
-    "claim_in_words",
-    "command_line",
-    "judged_as",
-    "settle",
-    "spec_in_words",
-]
-
-_FORMS = {
-    "none": "none (always 0 to T-1)",
-    "t": "(T,)",
-    "bt": "(B, T)",
-    "offset": "of the first token",
-}
-
-
-class OptionError(ValueError):
-    """An option whose value cannot be used."""
-
-
-@dataclass(frozen=True)
-class Settled:
-    """What a target is judged as, and what had to be found out for that."""
-
-    spec: RopeSpec
-    claim: Claim
-    facts: tuple[Fact, ...]
-
-    @property
-    def judged_as(self) -> str:
-        """The spec in words, and whether the map is declared to be no rotation."""
-        return judged_as(self.spec, self.claim)
+__all__ = ["settle"]
 
 
 @undisturbed()
 def settle(
-    target: Any,
-    *,
-    name: str | None = None,
-    layout: str | None = None,
-    output_layout: str | None = None,
-    head_dim: int | None = None,
-    rotary_dim: int | None = None,
-    rotary_start: int | None = None,
-    base: float | None = None,
-    direction: int | None = None,
-    axes: str | None = None,
-    positions: str | None = None,
-    position_range: str | None = None,
-    real: bool = False,
-    namespace: str | None = None,
-    dtype: str | None = None,
-    device: str | None = None,
-    profile: str | None = None,
-    config: str | None = None,
-    layer_type: str | None = None,
-    length: int | None = None,
-    trying: bool = True,
-) -> Settled:
-    """Return what a target is to be judged as.
+    target: Any, asked: TargetOptions, *, name: str | None = None, trying: bool = True
+) -> tuple[Implementation | Unsupported, JudgedAs]:
+    """Make a target for what it is to be judged as.
 
     Parameters
     ----------
     target
         As for `rope_conformance.check`.
+    asked
+        What it should be, as far as that is asked for.
     name
         What messages call it.
-    layout, output_layout, head_dim, rotary_dim, rotary_start, base, direction
-        Parts of the spec; None leaves what the target's own ``spec`` says.
-    axes, positions, position_range, real, namespace, dtype, device, profile
-        Parts of the claim, as texts; several values are separated by commas.
-    config, layer_type, length
-        A model's configuration file, in place of the target's own ``spec``; which of its
-        layers, and the length of text, where the RoPE depends on them.
     trying
         Whether the target may be called to find out what was not given.
+
+    Returns
+    -------
+    made
+        The implementation, not called yet; or why it does not do that spec.
+    judged_as
 
     Raises
     ------
@@ -111,42 +54,48 @@ def settle(
     TargetError
         If the target is no implementation.
     """
-    claim = _claim(target, axes, positions, position_range, real, dtype, profile)
-    if namespace is not None:
-        claim = replace(claim, namespace=namespace)
-    if device is not None:
-        claim = replace(claim, devices=tuple(device.split(",")))
-    frameworks.namespace(claim.namespace)  # says at once if it cannot be used
+    claim = _claim(target, asked)
+    namespace(claim.namespace)  # says at once if it cannot be used
+    spec, facts = _spec(target, claim, asked, trying)
+    try:
+        made = Implementation(target, spec, claim, name)
+        unsaid = asked.claim is None and asked.positions is None and not made.claims_itself
+        if trying and unsaid and takes_rows(made):
+            claim = replace(claim, position_forms=("t", "bt"))
+            made = Implementation(target, spec, claim, name)
+    except Unsupported as refusal:
+        return refusal, _judged_as(spec, claim, facts)
+    return made, _judged_as(spec, claim, facts)
+
+
+def _judged_as(spec: RopeSpec, claim: Claim, facts: list[Fact]) -> JudgedAs:
+    return JudgedAs(judged_as_in_words(spec, claim), claim, tuple(facts), spec)
+
+
+def _spec(
+    target: Any, claim: Claim, asked: TargetOptions, trying: bool
+) -> tuple[RopeSpec, list[Fact]]:
+    """The RoPE that a target should be, and what was found by trying."""
     parts = {
-        "layout": layout,
-        "output_layout": output_layout,
-        "head_dim": head_dim,
-        "rotary_dim": rotary_dim,
-        "rotary_start": rotary_start,
-        "frequencies": None if base is None else PowerLaw(base),
-        "direction": direction,
+        "layout": asked.layout,
+        "output_layout": asked.output_layout,
+        "head_dim": asked.head_dim,
+        "rotary_dim": asked.rotary_dim,
+        "rotary_start": asked.rotary_start,
+        "frequencies": None if asked.base is None else PowerLaw(asked.base),
+        "direction": asked.direction,
     }
     given: dict[str, Any] = {name: value for name, value in parts.items() if value is not None}
-    own = getattr(target, "spec", None)
-    if config is not None:
-        own = open_model(config, length=length).pick(layer_type, config)
-    elif layer_type is not None or length is not None:
+    own = asked.spec or getattr(target, "spec", None)
+    if asked.config is not None:
+        own = open_model(asked.config, length=asked.length).pick(asked.layer_type, asked.config)
+    elif asked.layer_type is not None or asked.length is not None:
         raise OptionError("layer_type and length choose from a config; give config beside them")
-    facts: list[Fact] = []
     if isinstance(own, RopeSpec):
-        spec = _changed(own, given)
-    elif output_layout is not None and layout is None:
+        return _changed(own, given), []
+    if asked.output_layout is not None and asked.layout is None:
         raise OptionError("output_layout needs layout beside it: what is written, and what is read")
-    else:
-        spec, facts = discover_spec(target, claim, trying=trying, **given)
-    try:
-        implementation = Implementation(target, spec, claim, name)
-    except Unsupported:  # `check` reports it
-        return Settled(spec, claim, tuple(facts))
-    unknown = trying and positions is None and not implementation.claims_itself
-    if unknown and takes_rows(implementation):
-        claim = replace(claim, position_forms=("t", "bt"))
-    return Settled(spec, claim, tuple(facts))
+    return discover_spec(target, claim, trying=trying, **given)
 
 
 def _changed(own: RopeSpec, given: dict[str, Any]) -> RopeSpec:
@@ -161,38 +110,31 @@ def _changed(own: RopeSpec, given: dict[str, Any]) -> RopeSpec:
     return replace(own, **given)
 
 
-def _claim(
-    target: Any,
-    axes: str | None,
-    positions: str | None,
-    position_range: str | None,
-    real: bool,
-    dtype: str | None,
-    profile: str | None,
-) -> Claim:
-    own = getattr(target, "claim", None)
+def _claim(target: Any, asked: TargetOptions) -> Claim:
+    """What the target claims, with what is asked for in place of it."""
+    own = asked.claim or getattr(target, "claim", None)
     changed: dict[str, Any] = {}
-    if axes is not None:
-        letters = set(axes)
-        if not {"t", "d"} <= letters <= set("bthd") or len(letters) != len(axes):
+    if asked.axes is not None:
+        letters = set(asked.axes)
+        if not {"t", "d"} <= letters <= set("bthd") or len(letters) != len(asked.axes):
             raise OptionError(
-                f"axes={axes!r}: give the order of x's axes in letters, t (token) and d (channel) "
-                "and where there are such axes b (batch) and h (head), for example bthd"
+                f"axes={asked.axes!r}: give the order of x's axes in letters, t (token) and "
+                "d (channel) and where there are such axes b (batch) and h (head), for example bthd"
             )
-        changed["axes"] = axes
-    if positions is not None:
-        changed["position_forms"] = forms = tuple(positions.split(","))
-        if unknown := [form for form in forms if form not in _FORMS]:
+        changed["axes"] = asked.axes
+    if asked.positions is not None:
+        changed["position_forms"] = forms = tuple(asked.positions.split(","))
+        if unknown := [form for form in forms if form not in POSITION_FORMS]:
             raise OptionError(
-                f"positions={positions!r}: {unknown[0]!r} is no form; give some of "
-                f"{', '.join(_FORMS)}, separated by commas"
+                f"positions={asked.positions!r}: {unknown[0]!r} is no form; give some of "
+                f"{', '.join(POSITION_FORMS)}, separated by commas"
             )
-    if position_range is not None:
-        changed["position_range"] = _range(position_range)
-    if real:
+    if asked.position_range is not None:
+        changed["position_range"] = _range(asked.position_range)
+    if asked.real:
         changed["position_kinds"] = ("integer", "real")
-    if dtype is not None:
-        changed["dtypes"] = dtypes = tuple(dtype.split(","))
+    if asked.dtype is not None:
+        changed["dtypes"] = dtypes = tuple(asked.dtype.split(","))
         for each in dtypes:
             try:
                 unit_roundoff(each)
@@ -201,12 +143,16 @@ def _claim(
                     f"dtype={each!r} is not known; the types of data are float64, float32, "
                     "float16 and bfloat16"
                 ) from None
-    if profile is not None:
+    if asked.namespace is not None:
+        changed["namespace"] = asked.namespace
+    if asked.device is not None:
+        changed["devices"] = tuple(asked.device.split(","))
+    if asked.profile is not None:
         try:
-            profile_named(profile)
+            profile_named(asked.profile)
         except ValueError as error:
             raise OptionError(str(error)) from None
-        changed["profile"] = profile
+        changed["profile"] = asked.profile
     return replace(own if isinstance(own, Claim) else Claim(), **changed)
 
 
@@ -222,68 +168,3 @@ def _range(text: str) -> tuple[int, int]:
             "below 2**53 in size, for example 0:4095 or -100:100"
         )
     return limits
-
-
-def command_line(target: str, given: Mapping[str, Any]) -> str:
-    """Return the command that judges a target with the options given."""
-    words = ["rope-ref", "check", target]
-    for name, value in given.items():
-        option = f"--{name.replace('_', '-')}"
-        if value is True:
-            words.append(option)
-        elif value is not None and value is not False:
-            # With "=", a value may begin with a minus.
-            words.append(f"{option}={value}")
-    return shlex.join(words)
-
-
-def bundled_in_words(name: str) -> str:
-    """A bundled implementation on a few lines: its version or what is missing, and its claim."""
-    entry = BUNDLED[name]
-    version, missing = installed(name)
-    found = f"{entry.package} {version}" if version else missing
-    adapter = entry.load()
-    profile = adapter.claim.profile or "float32"
-    return f"{found}. {entry.sentence}. Claims {profile}; {claim_in_words(adapter.claim)}"
-
-
-def spec_in_words(spec: RopeSpec) -> str:
-    """A spec on a line or two."""
-    words = [f"{spec.head_dim} channels"]
-    if spec.rotary_dim != spec.head_dim:
-        last = spec.rotary_start + spec.rotary_dim - 1
-        words.append(f"of which {spec.rotary_start} to {last} rotate")
-    words.append(layout_in_words(spec.layout, spec))
-    if spec.output_layout != spec.layout:
-        words.append(f"written {layout_in_words(spec.output_layout, spec)}")
-    if isinstance(spec.frequencies, PowerLaw):
-        words.append(f"base {spec.frequencies.base:.12g}")
-    else:
-        words += rule_in_words(spec.frequencies, spec.rotary_dim)
-    if spec.direction == -1:
-        words.append("clockwise")
-    return ", ".join(words)
-
-
-def judged_as(spec: RopeSpec, claim: Claim) -> str:
-    """A spec in words, and whether the map is declared to be no rotation."""
-    declared = ", declared to be no rotation: each pair's second channel has an angle of its own"
-    return spec_in_words(spec) + (declared if claim.second_channels is not None else "")
-
-
-def claim_in_words(claim: Claim) -> str:
-    """A claim on a line or two, its profile apart."""
-    low, high = claim.position_range
-    forms = " or ".join(_FORMS[form] for form in claim.position_forms)
-    kind = ", whole or fractional," if "real" in claim.position_kinds else ""
-    where = "" if claim.devices == ("cpu",) else f" on {' and '.join(claim.devices)}"
-    words = [
-        f"{' or '.join(claim.dtypes)} data in {claim.namespace} arrays{where}",
-        f"axes {claim.axes}",
-        f"positions {forms}{kind} from {low:,} to {high:,}",
-    ]
-    also = {"empty input": claim.empty, "strided views": claim.strided}
-    words += [what for what, taken in also.items() if taken]
-    if claim.in_place:
-        words.append("in place")
-    return ", ".join(words)

@@ -19,8 +19,9 @@ from typing import Any, NoReturn
 from rope_conformance.judging.listening import listening
 from rope_conformance.running.child_process import LOST
 from rope_conformance.running.loading import load_target
-from rope_conformance.running.run import Run, prepare, prepare_as_asked
-from rope_conformance.running.settling import judged_as
+from rope_conformance.running.run import Run
+from rope_conformance.running.settings import TargetOptions
+from rope_conformance.running.settling import settle
 from rope_conformance.target.frameworks import NamespaceError
 from rope_conformance.target.implementation import TargetError
 from rope_ref import RopeError
@@ -39,13 +40,13 @@ def main() -> None:
     os.dup2(nothing, 0)
     os.close(nothing)
     sys.dont_write_bytecode = True
-    options = pickle.loads(base64.b64decode(json.loads(_read_line(requests))))
-    target = options.pop("target")
-    serve(lambda: load_target(target), options, requests, messages)
+    request = pickle.loads(base64.b64decode(json.loads(_read_line(requests))))
+    target = request.pop("target")
+    serve(lambda: load_target(target), request, requests, messages)
 
 
 def serve(
-    load: Callable[[], Any], options: dict[str, Any], requests: int, messages: int
+    load: Callable[[], Any], request: dict[str, Any], requests: int, messages: int
 ) -> NoReturn:
     """Load a target, make it ready, and answer requests until there are no more."""
     _no_core_file()
@@ -58,17 +59,17 @@ def serve(
         while line:
             line = line[os.write(messages, line) :]
 
-    asked: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(requests, asked), daemon=True).start()
+    jobs: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(requests, jobs), daemon=True).start()
     try:
         with listening(send):
-            run = _ready(load(), options, send)
+            run = _ready(load(), request, send)
             while True:
-                request = asked.get()
-                if "judge" in request:
-                    outcome = run.judge(request["judge"])
+                job = jobs.get()
+                if "judge" in job:
+                    outcome = run.judge(job["judge"])
                 else:
-                    outcome = run.facts(request["found"])
+                    outcome = run.facts(job["found"])
                 for stream in (sys.stdout, sys.stderr):
                     with contextlib.suppress(Exception):  # whatever the target made of it
                         stream.flush()
@@ -80,33 +81,27 @@ def serve(
         os._exit(LOST)  # waits for no thread of the target
 
 
-def _ready(target: Any, options: dict[str, Any], send: Callable[[Any], None]) -> Run:
+def _ready(target: Any, request: dict[str, Any], send: Callable[[Any], None]) -> Run:
     """Settle what the target is judged as, unless that was done before, and say so."""
     send("loaded")
-    how, trying = options["how"], options["trying"]
-    if options["settled"] is not None:
-        spec, claim = pickle.loads(base64.b64decode(options["settled"]))
-        claim = replace(claim, accepts=_accepts(target, options))
-        run = prepare(target, how, spec=spec, claim=claim)
-    elif options["asked"] is not None:
-        run, _ = prepare_as_asked(target, how, options["asked"], trying=trying)
-    else:
-        run = prepare(target, how, trying=trying, **options["what"])
-    again = pickle.dumps((run.spec, replace(run.claim, accepts=None)))
+    asked: TargetOptions = request["asked"]
+    if request["settled"] is not None:
+        spec, claim = pickle.loads(base64.b64decode(request["settled"]))
+        # What a claim says of specs is code, which is not sent to and fro.
+        own = asked.claim or getattr(target, "claim", None)
+        claim = replace(claim, accepts=getattr(own, "accepts", None))
+        asked = TargetOptions(spec=spec, claim=claim)
+    made, judged_as = settle(target, asked, name=request["name"], trying=request["trying"])
+    run = Run(made, judged_as, request["options"], request["name"])
+    again = pickle.dumps((judged_as.spec, replace(judged_as.claim, accepts=None)))
     send(
         {
             "report": run.report.to_dict(),
-            "judged_as": judged_as(run.spec, run.claim),
+            "judged_as": judged_as.words,
             "settled": base64.b64encode(again).decode(),
         }
     )
     return run
-
-
-def _accepts(target: Any, options: dict[str, Any]) -> Any:
-    """What a claim says of specs is code, which is not sent to and fro."""
-    given = options["what"] and options["what"]["claim"]
-    return getattr(given or getattr(target, "claim", None), "accepts", None)
 
 
 def _kind(error: BaseException) -> str:
@@ -123,10 +118,10 @@ def _text(error: BaseException) -> str:
     return str(error) if own else f"raised {type(error).__name__}: {error}"
 
 
-def _read(requests: int, asked: queue.SimpleQueue[dict[str, Any]]) -> None:
+def _read(requests: int, jobs: queue.SimpleQueue[dict[str, Any]]) -> None:
     """Hand requests on; once nobody is left who could make one, end with all that was started."""
     while line := _read_line(requests):
-        asked.put(json.loads(line))
+        jobs.put(json.loads(line))
     if hasattr(os, "killpg"):
         os.killpg(os.getpgrp(), signal.SIGKILL)
     os._exit(1)

@@ -143,10 +143,16 @@ def test_the_declaration_is_in_the_report():
 
 def test_it_can_be_judged_in_a_process_of_its_own():
     """The definition goes there with the claim."""
-    report = rc.check("rope_conformance.zoo:crossed_halves", only=["channels.values"], isolate=True)
+    report = rc.check(
+        "rope_conformance.zoo:crossed_halves",
+        only=["channels.values"],
+        options=rc.RunOptions(isolate=True),
+    )
     assert report.passed
     wrong = rc.check(
-        "rope_conformance.zoo:rotation_for_crossed", only=["channels.values"], isolate=True
+        "rope_conformance.zoo:rotation_for_crossed",
+        only=["channels.values"],
+        options=rc.RunOptions(isolate=True),
     )
     assert wrong.fault == "layout"
 

@@ -11,7 +11,7 @@ from rope_conformance.clauses import _lengths, _playing, all_checks
 from rope_conformance.inputs.sessions import Session
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
-from rope_conformance.running.checking import run_check
+from rope_conformance.running.verdict import run_check
 from rope_conformance.target.claim import ClaimError
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo import CONTROLS, WRONG

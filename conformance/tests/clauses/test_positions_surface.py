@@ -16,8 +16,8 @@ from rope_conformance.inputs.requests import (
 )
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
-from rope_conformance.running.checking import run_check
 from rope_conformance.running.shrinking import rebuild
+from rope_conformance.running.verdict import run_check
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo import CONTROLS, WRONG
 from rope_conformance.zoo.wrong.plans import Planner

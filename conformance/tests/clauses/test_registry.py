@@ -15,7 +15,7 @@ from rope_conformance.inputs.cases import Case
 from rope_conformance.judging import clause
 from rope_conformance.judging.clause import RegistryError
 from rope_conformance.judging.context import CheckContext
-from rope_conformance.running.checking import run_check
+from rope_conformance.running.verdict import run_check
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo import CONTROLS, WRONG
 from rope_conformance.zoo.kills import kills

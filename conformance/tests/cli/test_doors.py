@@ -23,9 +23,11 @@ from rope_conformance.clauses import all_checks
 from rope_conformance.cli import commands
 from rope_conformance.report.model import Failure, Result
 from rope_conformance.report.terminal import Screen
-from rope_conformance.running.checking import EFFORTS
+from rope_conformance.report.words import spec_in_words
 from rope_conformance.running.discovery import discover_facts
-from rope_conformance.running.settling import OptionError, settle, spec_in_words
+from rope_conformance.running.settings import OptionError, TargetOptions
+from rope_conformance.running.settling import settle
+from rope_conformance.running.verdict import EFFORTS
 from rope_conformance.target.claim import Claim
 from rope_conformance.target.implementation import Implementation
 from rope_ref import PowerLaw, RopeError, RopeSpec, apply_rope
@@ -260,12 +262,17 @@ def test_a_missing_extra_is_named(monkeypatch, capsys):
 # Options
 
 
+def judged_as(target, **asked):
+    """What a target is judged as by what is asked."""
+    return settle(target, TargetOptions(**asked))[1]
+
+
 def test_only_what_is_given_overrides_what_the_target_says():
     """A target's own spec and claim hold where no option says otherwise."""
     target = zoo.WRONG["exponent_over_head_dim"].factory
-    settled = settle(target)
+    settled = judged_as(target)
     assert (settled.spec, settled.claim) == (target.spec, target.claim)
-    settled = settle(target, base=500.0, profile="exact", position_range="-5:5", real=True)
+    settled = judged_as(target, base=500.0, profile="exact", position_range="-5:5", real=True)
     assert settled.spec == RopeSpec(64, layout="half", rotary_dim=32, frequencies=PowerLaw(500))
     assert settled.claim == Claim(
         profile="exact", position_range=(-5, 5), position_kinds=("integer", "real")
@@ -275,7 +282,7 @@ def test_only_what_is_given_overrides_what_the_target_says():
 def test_parts_of_a_spec_that_follow_others_go_along():
     """A new width or layout takes the rotating width and the output layout with it."""
     target = zoo.WRONG["base_wrong"].factory
-    spec = settle(target, head_dim=96, layout="interleaved").spec
+    spec = judged_as(target, head_dim=96, layout="interleaved").spec
     assert spec == RopeSpec(96, layout="interleaved")
 
 
@@ -289,11 +296,11 @@ def test_what_is_not_given_is_found_by_trying(odd):
         assert x.shape[-1] == 64, "64 channels"
         return rope(x, positions)
 
-    settled = settle(only_64)
+    settled = judged_as(only_64)
     assert settled.spec == RopeSpec(64, layout="half")
     assert settled.claim.position_forms == ("t", "bt")
     assert [fact.what for fact in settled.facts] == ["head_dim", "layout"]
-    assert settle(only_64, positions="t").claim.position_forms == ("t",)
+    assert judged_as(only_64, positions="t").claim.position_forms == ("t",)
 
 
 def test_rows_that_are_refused_in_one_shape_are_not_judged():
@@ -310,7 +317,7 @@ def test_rows_that_are_refused_in_one_shape_are_not_judged():
     def rotated(x, positions):
         return apply_rope(x, positions, spec, axes="bthd").astype(x.dtype)
 
-    assert settle(in_blocks, layout="half", head_dim=8).claim.position_forms == ("t",)
+    assert judged_as(in_blocks, layout="half", head_dim=8).claim.position_forms == ("t",)
     report = rc.check(in_blocks, spec=spec, effort="quick", only=("frequency.rows",))
     assert [result.verdict for result in report.results] == ["not claimed"]
     rows = [each for each in all_checks() if each.name == "frequency.rows"]
@@ -327,7 +334,7 @@ def test_pairs_that_come_out_in_another_layout_are_told_with_a_warning():
     def mixed(x, positions):
         return apply_rope(x, positions, spec, axes="bthd").astype(x.dtype)
 
-    (fact,) = (f for f in settle(mixed, head_dim=8).facts if f.what == "layout")
+    (fact,) = (f for f in judged_as(mixed, head_dim=8).facts if f.what == "layout")
     assert fact.warn
     assert "another layout than they went in" in fact.text
 
@@ -335,9 +342,9 @@ def test_pairs_that_come_out_in_another_layout_are_told_with_a_warning():
 def test_options_that_cannot_be_are_refused():
     """What no option may be is an OptionError, and what no RoPE may be a RopeError."""
     with pytest.raises(OptionError):
-        settle(lambda x, positions: x, profile="precise")
+        judged_as(lambda x, positions: x, profile="precise")
     with pytest.raises(RopeError):
-        settle(lambda x, positions: x, layout="half", head_dim=8, rotary_dim=3)
+        judged_as(lambda x, positions: x, layout="half", head_dim=8, rotary_dim=3)
 
 
 def test_several_types_of_data_are_judged_apart():
@@ -487,7 +494,7 @@ def test_a_failure_is_shown_the_moment_it_is_found():
     """The first failure is printed before the next clause is judged; a repeat is only named."""
     stream = io.StringIO()
     screen = Screen(stream)
-    settled = settle(zoo.CONTROLS["float32_power"].factory)
+    settled = judged_as(zoo.CONTROLS["float32_power"].factory)
     failure = Failure(
         "something is off", "Case()", "other", cause="a reason", reproduce="rope-ref check"
     )

@@ -292,4 +292,5 @@ def test_parametrize_with_checks_gives_a_test_per_implementation_and_check(pytes
             "E * likely cause: *4096*",
         ]
     )
-    result.stdout.no_fnmatch_line("*runner.py*")
+    result.stdout.no_fnmatch_line("*checking.py*")
+    result.stdout.no_fnmatch_line("*testing.py*")

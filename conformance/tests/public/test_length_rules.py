@@ -11,7 +11,7 @@ import rope_conformance as rc
 from rope_conformance.clauses import all_checks
 from rope_conformance.clauses._lengths import FACTS
 from rope_conformance.judging.context import CheckContext
-from rope_conformance.running.checking import run_check
+from rope_conformance.running.verdict import run_check
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo.parts.growing import DYNAMIC, LONGROPE
 from rope_ref import ExplicitFrequencies

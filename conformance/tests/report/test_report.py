@@ -28,7 +28,7 @@ from rope_conformance.report.model import (
     Verdict,
     cause_in_words,
 )
-from rope_conformance.running.checking import EFFORTS
+from rope_conformance.running.verdict import EFFORTS
 from rope_conformance.target.claim import DTYPES, RequestKind, Survival
 from rope_ref import RopeSpec
 
@@ -81,13 +81,16 @@ REPORTS = {
     "waived": lambda: (
         _report(
             zoo.WRONG["base_wrong"].factory(SPEC),
-            waivers=[_waiver(clause) for clause in WRONG_BASE],
+            options=rc.RunOptions(waivers=[_waiver(clause) for clause in WRONG_BASE]),
             only=[*WRONG_BASE, "data.kept"],
         ),
         "waived",
     ),
     "waiver not needed": lambda: (
-        _report(honest, waivers=[_waiver("data.kept"), _waiver("frequency.theta")]),
+        _report(
+            honest,
+            options=rc.RunOptions(waivers=[_waiver("data.kept"), _waiver("frequency.theta")]),
+        ),
         "failed",
     ),
     "nan": lambda: (_report(_nan), "failed"),

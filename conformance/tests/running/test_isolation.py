@@ -37,6 +37,7 @@ pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and /proc")
 
 HOSTILE = Path(__file__).parent / "hostile"
+ISOLATED = rc.RunOptions(isolate=True)
 TARGETS = f"{HOSTILE / 'targets.py'}"
 SPEC = RopeSpec(64, layout="half")
 SCHEMA = json.loads((files("rope_conformance.report") / "report.schema.json").read_text("utf-8"))
@@ -116,7 +117,10 @@ def test_memory_is_watched(done):
     if not Path("/proc/self/statm").exists():
         pytest.skip("memory is watched on Linux")
     report = rc.check(
-        f"{TARGETS}:eats_memory", spec=SPEC, only=CLAUSES, isolate=True, memory=300 * 2**20
+        f"{TARGETS}:eats_memory",
+        spec=SPEC,
+        only=CLAUSES,
+        options=rc.RunOptions(isolate=True, memory=300 * 2**20),
     )
     assert [r.verdict for r in report.results] == ["passed", "error", "passed"]
     message = report.results[1].failure.message
@@ -126,7 +130,9 @@ def test_memory_is_watched(done):
 @pytest.mark.parametrize("name", ["closes_stdout", "forks", "leaves_a_child", "leaves_a_thread"])
 def test_what_disturbs_nobody_is_no_error(name, done):
     """Closed streams, copies of the process and threads that go on change no verdict."""
-    report = rc.check(f"{TARGETS}:{name}", spec=SPEC, only=CLAUSES, isolate=True, effort="quick")
+    report = rc.check(
+        f"{TARGETS}:{name}", spec=SPEC, only=CLAUSES, effort="quick", options=ISOLATED
+    )
     assert report.passed, report.findings
     if name.startswith("leaves"):  # nothing waits for it, and nothing is left of it
         assert waits_until(lambda: not lives(int(done.read_text())))
@@ -175,7 +181,7 @@ def test_what_is_not_claimed_ends_no_report():
     """A hang in what is only tried costs the facts that would have come then."""
     target = f"{TARGETS}:sleeps_at_negative_positions"
     only = ("frequency.negative", "data.kept", "data.empty")
-    report = rc.check(target, spec=SPEC, only=only, isolate=True, timeout=3)
+    report = rc.check(target, spec=SPEC, only=only, options=rc.RunOptions(isolate=True, timeout=3))
     assert [r.verdict for r in report.results] == ["not claimed", "passed", "not claimed"]
     assert report.passed
     text = next(fact.text for fact in report.facts if fact.what == "what is not claimed")
@@ -209,7 +215,7 @@ SAME = {
 def test_isolation_changes_nothing_in_the_report(name):
     """The report of an isolated run is that of the same run in one process, but for seconds."""
     target, options = SAME[name]
-    assert report_of(target, isolate=True, **options) == report_of(target, **options)
+    assert report_of(target, options=ISOLATED, **options) == report_of(target, **options)
 
 
 def test_an_object_is_isolated_in_a_copy_of_the_process(done):
@@ -223,23 +229,23 @@ def test_an_object_is_isolated_in_a_copy_of_the_process(done):
         return zoo.CONTROLS["float32_power"].factory(SPEC)(x, positions + offset)
 
     options = {"spec": SPEC, "only": CLAUSES}
-    report = rc.check(rope, isolate=True, **options)
+    report = rc.check(rope, options=ISOLATED, **options)
     assert [r.verdict for r in report.results] == ["passed", "error", "passed"]
     assert "exit status 7" in report.results[1].failure.message
-    assert report_of(rope, isolate=True, **options) == report_of(rope, **options)
+    assert report_of(rope, options=ISOLATED, **options) == report_of(rope, **options)
 
 
 def test_what_cannot_be_isolated_is_refused():
     """Frameworks do not survive a copy, and code in a claim is not sent: errors that say so."""
     honest = zoo.CONTROLS["float32_power"].factory
     with pytest.raises(ValueError, match="name the target instead"):
-        rc.check(honest, namespace="torch", isolate=True)
+        rc.check(honest, namespace="torch", options=ISOLATED)
     claim = rc.Claim(accepts=lambda spec: True)
     with pytest.raises(ValueError, match="cannot be handed to another process"):
-        rc.check(f"{TARGETS}:honest", claim=claim, isolate=True)
+        rc.check(f"{TARGETS}:honest", claim=claim, options=ISOLATED)
     for limits in ({"timeout": 0}, {"memory": -1}):
         with pytest.raises(ValueError, match="a positive number expected"):
-            rc.check(f"{TARGETS}:honest", isolate=True, **limits)
+            rc.RunOptions(isolate=True, **limits)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +262,7 @@ def test_what_is_raised_is_what_would_be_raised_here(target, options, error):
     with pytest.raises(error) as here:
         rc.check(target, **options)
     with pytest.raises(error) as there:
-        rc.check(target, isolate=True, **options)
+        rc.check(target, options=ISOLATED, **options)
     assert str(there.value) == str(here.value)
 
 
@@ -329,7 +335,9 @@ def test_nobody_else_sees_what_a_call_made_of_numpy(isolate):
     before = dict(vars(np))
     only = ("frequency.ladder", "rotation.norm", "independence.tokens", "data.process")
     target = f"{TARGETS}:makes_nothing_of_numpy"
-    report = rc.check(target, spec=SPEC, only=only, effort="quick", isolate=isolate)
+    report = rc.check(
+        target, spec=SPEC, only=only, effort="quick", options=rc.RunOptions(isolate=isolate)
+    )
     assert [r.clause for r in report.findings] == ["data.process"]
     message = report.findings[0].failure.message
     assert {"numpy.cos", "numpy.sin", "numpy.random.default_rng"} <= set(

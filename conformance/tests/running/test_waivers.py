@@ -264,7 +264,7 @@ def test_a_list_is_checked_as_a_file_is():
         rc.check(
             lambda x, p: x,
             spec=RopeSpec(8, layout="half"),
-            waivers=[table | {"clause": "data.kep"}],
+            options=rc.RunOptions(waivers=[table | {"clause": "data.kep"}]),
         )
 
 
@@ -360,7 +360,7 @@ def test_a_program_hands_over_a_file_or_a_list(file):
     """rope_conformance.check takes the path of a file, or waivers."""
     target = zoo.WRONG["base_wrong"].factory
     for waivers in (file(ENTRY), [waiver(expires=date(9999, 1, 1))]):
-        found = rc.check(target, only=["frequency.ladder"], waivers=waivers)
+        found = rc.check(target, only=["frequency.ladder"], options=rc.RunOptions(waivers=waivers))
         assert found.passed
         assert [r.verdict for r in found.results] == ["waived"]
     assert not rc.check(target, only=["frequency.ladder"]).passed
@@ -371,9 +371,9 @@ def test_a_test_of_one_check_is_an_expected_failure(file):
     check = next(each for each in all_checks() if each.name == "frequency.ladder")
     bad, good = zoo.WRONG["base_wrong"].factory, zoo.CONTROLS["float32_power"].factory
     with pytest.raises(pytest.xfail.Exception, match="waived: the base is 500000"):
-        assert_check(check, bad, waivers=file(ENTRY), effort="quick")
+        assert_check(check, bad, options=rc.RunOptions(waivers=file(ENTRY)), effort="quick")
     with pytest.raises(AssertionError, match="no longer needed: remove it"):
-        assert_check(check, good, waivers=file(ENTRY), effort="quick")
+        assert_check(check, good, options=rc.RunOptions(waivers=file(ENTRY)), effort="quick")
 
 
 def test_what_a_test_says_has_class_and_cause():
