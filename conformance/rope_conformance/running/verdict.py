@@ -8,7 +8,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import rope_conformance
 import rope_ref
 from rope_conformance.diagnosis.likely_cause import likely_cause
 from rope_conformance.faults import Cause
@@ -25,7 +24,8 @@ __all__ = ["EFFORTS", "reproducing", "run_check"]
 # Generated inputs per check.
 EFFORTS = {"quick": 10, "default": 40, "thorough": 400}
 
-_OURS = [Path(folder) for folder in (*rope_conformance.__path__, *rope_ref.__path__)]
+_HOME = Path(__file__).parents[1]
+_OURS = [_HOME, *map(Path, rope_ref.__path__)]
 
 
 def run_check(
@@ -178,7 +178,7 @@ def _surprised(each: Check, error: BaseException, command: str | None) -> dict[s
 def _place(error: BaseException) -> str:
     """The line of the target that raised, if it was reached."""
     frames = traceback.extract_tb(error.__traceback__)
-    here = Path(__file__).parent
-    if not frames or Path(frames[-1].filename).parent == here:
+    callers = (_HOME / "judging", _HOME / "target")
+    if not frames or Path(frames[-1].filename).parent in callers:
         return ""
     return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
