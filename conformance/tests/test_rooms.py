@@ -1,7 +1,6 @@
 """The rooms of the house: which may import which, one way, down, and no file in a circle."""
 
 import ast
-import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 

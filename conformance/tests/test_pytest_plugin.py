@@ -10,7 +10,7 @@ from rope_conformance.clauses import all_checks
 
 pytest_plugins = ["pytester"]
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 GOOD, BAD = (f"{EXAMPLES / name}:apply_rope" for name in ("my_rope.py", "my_rope_wrong.py"))
 CLAUSES = [check.name for check in all_checks()]
 
