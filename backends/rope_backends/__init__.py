@@ -1,8 +1,9 @@
 """rope_backends: rotary position embedding on the arrays of any framework.
 
-One implementation, written in the array API standard (`array_api`), and beside it one
-small file for what is particular to each framework. Nothing is imported until it is
-asked for::
+`array_api` is the one implementation, written in the array API standard. It asks a
+`framework.Framework` for what the standard does not say; each framework has a small file
+of its own. `backend.Backend` is the two together. No framework is imported until it is
+loaded::
 
     rope = rope_backends.load("torch")
     y = rope.apply_rope(x, positions, spec, axes="bthd")
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from rope_backends.backend import ArrayTypeError, Backend, BackendUnavailable
+from rope_backends.backend import Backend
+from rope_backends.framework import ArrayTypeError, BackendUnavailable
 
 __all__ = ["BACKENDS", "ArrayTypeError", "Backend", "BackendUnavailable", "load"]
 
@@ -46,7 +48,7 @@ def load(name: str) -> Backend:
     if name not in _PACKAGES:
         raise ValueError(f"load({name!r}): there is no such backend; there are {BACKENDS}")
     package, distribution = _PACKAGES[name]
-    # Only the framework's own import may fail quietly: an error in our module is a bug.
+    # Only a failing import of the framework itself means unavailable: one of ours is a bug.
     try:
         import_module(package)
     except Exception as error:  # a broken installation raises what it likes
@@ -54,5 +56,4 @@ def load(name: str) -> Backend:
             f"load({name!r}): {package} cannot be imported ({type(error).__name__}: {error}); "
             f"try: pip install {distribution}"
         ) from error
-    made: Backend = import_module(f"rope_backends._{name}").backend()
-    return made
+    return Backend(import_module(f"rope_backends._{name}").framework())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import array_api_compat.cupy as xp
@@ -10,28 +10,22 @@ import cupy
 import numpy as np
 import numpy.typing as npt
 
-from rope_backends.backend import Backend, BackendUnavailable
+from rope_backends.framework import BackendUnavailable, Framework
 from rope_ref import RopeSpec
 
-__all__ = ["CuPyBackend", "backend"]
+__all__ = ["CuPyFramework", "framework"]
 
 
-class CuPyBackend(Backend):
-    """Rotation of CuPy arrays."""
+class CuPyFramework(Framework):
+    """CuPy arrays."""
 
     name = "cupy"
     xp = xp
     array_type = cupy.ndarray
 
-    def apply_rope(self, x: Any, positions: Any, spec: RopeSpec, *, axes: str) -> Any:
-        """Rotate `x`; see `Backend.apply_rope`."""
-        self.dtype_name(x)  # what is no CuPy array has no CUDA device
-        with x.device:  # CuPy computes on the current device, wherever its arguments are
-            return super().apply_rope(x, positions, spec, axes=axes)
-
     @property
     def dtypes(self) -> Mapping[str, Any]:
-        """The types of data that can be rotated, by name; CuPy computes with no bfloat16."""
+        """The dtypes of data that can be rotated, by name; CuPy does not compute in bfloat16."""
         return {name: np.dtype(name) for name in ("float64", "float32", "float16")}
 
     def devices(self) -> list[Any]:
@@ -44,14 +38,22 @@ class CuPyBackend(Backend):
             positions = cupy.asnumpy(positions)
         return np.asarray(positions)
 
+    def call(
+        self, function: Callable[..., Any], x: Any, positions: Any, spec: RopeSpec, axes: str
+    ) -> Any:
+        """Call `function` with the device of `x` as the current device."""
+        self.dtype_name(x)  # refuses what is no CuPy array and has no CUDA device
+        with x.device:  # CuPy computes on the current device, wherever its arguments are
+            return super().call(function, x, positions, spec, axes)
 
-def backend() -> Backend:
-    """Return the backend, once a device has been found.
+
+def framework() -> Framework:
+    """Return the framework, if it has a device.
 
     Raises
     ------
     BackendUnavailable
-        If the CUDA runtime finds no device; with what it says.
+        If the CUDA runtime finds no device; the message gives its reason.
     """
     try:
         count, reason = cupy.cuda.runtime.getDeviceCount(), "it counts 0 devices"
@@ -61,4 +63,4 @@ def backend() -> Backend:
         raise BackendUnavailable(
             f"load('cupy'): cupy {cupy.__version__} finds no usable CUDA device ({reason})"
         )
-    return CuPyBackend()
+    return CuPyFramework()

@@ -11,19 +11,19 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 
-from rope_backends.backend import Backend
 from rope_backends.exact_rows import exact_rows
+from rope_backends.framework import Framework
 from rope_ref import RopeSpec
 
-__all__ = ["JaxBackend", "backend"]
+__all__ = ["JaxFramework", "framework"]
 
 
-class JaxBackend(Backend):
-    """Rotation of JAX arrays.
+class JaxFramework(Framework):
+    """JAX arrays.
 
-    Positions that are no JAX arrays never become one where they can be read, so that
-    without ``jax_enable_x64`` no int64 or float64 position is cut to 32 bits. A JAX array
-    is taken as what it is; so is an argument that ``jax.jit`` has already converted.
+    Without ``jax_enable_x64`` a JAX array holds 32 bits. Concrete positions that are no
+    JAX array are therefore never made one, so that int64 and float64 keep all their bits.
+    A JAX array has the bits it has; so has an argument that ``jax.jit`` has converted.
     """
 
     name = "jax"
@@ -32,7 +32,7 @@ class JaxBackend(Backend):
 
     @property
     def dtypes(self) -> Mapping[str, Any]:
-        """The types of data that can be rotated, by name; float64 where JAX has it enabled."""
+        """The dtypes of data that can be rotated, by name; float64 where JAX has it enabled."""
         names = ["float32", "bfloat16", "float16"]
         if jax.config.jax_enable_x64:
             names.insert(0, "float64")
@@ -46,7 +46,7 @@ class JaxBackend(Backend):
             return list(jax.devices())
 
     def device(self, x: Any) -> Any:
-        """The device `x` is committed to; None where the table had better follow `x`."""
+        """The device `x` is committed to; None where JAX decides, so that the table follows `x`."""
         if isinstance(x, jax.core.Tracer) or not x.committed or len(x.devices()) > 1:
             return None
         return x.device
@@ -63,13 +63,13 @@ class JaxBackend(Backend):
             return None
         return np.asarray(positions)
 
-    def beside(self, positions: Any, device: Any) -> Any:
+    def traced_array(self, positions: Any, device: Any) -> Any:
         """Traced positions as one array."""
         return jnp.asarray(positions)
 
-    def rows(self, table: Any, index: Any) -> Any:
+    def take_rows(self, table: Any, index: Any) -> Any:
         """``table[index]``."""
-        # No reshape: it would collect an index that is split over devices along an axis.
+        # No reshape: an index that is split over devices would be gathered on each of them.
         split = jax.typeof(index).sharding
         if not any(split.spec):
             return table.at[index].get(mode="promise_in_bounds")
@@ -78,17 +78,17 @@ class JaxBackend(Backend):
         return table.at[index].get(mode="promise_in_bounds", out_sharding=rows)
 
     def exact_table(self, spec: RopeSpec, dtype: str, device: Any) -> Any:
-        """The rows that traced positions are combined from."""
+        """The exact rows on a device, one array for all calls."""
         return _exact_table(spec, dtype, device)
 
 
 @lru_cache(maxsize=8)
 def _exact_table(spec: RopeSpec, dtype: str, device: Any) -> jax.Array:
-    # One array for all calls: a program that rotates in every layer holds it once.
+    # A program that rotates in every layer then holds one table.
     with jax.ensure_compile_time_eval():
         return jax.device_put(exact_rows(spec, dtype), device)
 
 
-def backend() -> Backend:
-    """Return the backend."""
-    return JaxBackend()
+def framework() -> Framework:
+    """Return the framework."""
+    return JaxFramework()

@@ -8,14 +8,15 @@ from typing import Any
 
 import array_api_compat.numpy as xp
 import numpy as np
+import numpy.typing as npt
 
-from rope_backends.backend import Backend
+from rope_backends.framework import Framework
 
-__all__ = ["NumPyBackend", "backend"]
+__all__ = ["NumPyFramework", "framework"]
 
 
-class NumPyBackend(Backend):
-    """Rotation of NumPy arrays."""
+class NumPyFramework(Framework):
+    """NumPy arrays."""
 
     name = "numpy"
     xp = xp
@@ -23,7 +24,7 @@ class NumPyBackend(Backend):
 
     @property
     def dtypes(self) -> Mapping[str, Any]:
-        """The types of data that can be rotated, by name."""
+        """The dtypes of data that can be rotated, by name."""
         found = {name: np.dtype(name) for name in ("float64", "float32", "float16")}
         if find_spec("ml_dtypes") is not None:
             import ml_dtypes
@@ -31,7 +32,15 @@ class NumPyBackend(Backend):
             found["bfloat16"] = np.dtype(ml_dtypes.bfloat16)
         return found
 
+    def devices(self) -> list[Any]:
+        """The CPU."""
+        return ["cpu"]
 
-def backend() -> Backend:
-    """Return the backend."""
-    return NumPyBackend()
+    def concrete(self, positions: Any) -> npt.NDArray[Any]:
+        """Positions as a NumPy array."""
+        return np.asarray(positions)
+
+
+def framework() -> Framework:
+    """Return the framework."""
+    return NumPyFramework()

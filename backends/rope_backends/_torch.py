@@ -1,9 +1,12 @@
-"""PyTorch: tensors without values, and the way through torch.compile."""
+"""PyTorch: tensors that have no values, and torch.compile.
+
+What a compiled graph needs is in `_torch_compile`, which is imported while something is
+compiled and not before: it imports torch's compiler.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import array_api_compat.torch as xp
@@ -13,40 +16,36 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor
 
-from rope_backends import array_api
-from rope_backends.backend import Backend
-from rope_backends.exact_rows import exact_rows
+from rope_backends.framework import Framework
 from rope_ref import RopeSpec
 
-__all__ = ["TorchBackend", "backend"]
+__all__ = ["TorchFramework", "framework"]
 
 
-class TorchBackend(Backend):
-    """Rotation of torch tensors.
+class TorchFramework(Framework):
+    """torch tensors.
 
     Under ``torch.compile`` NumPy positions are traced like tensors; lists and numbers
     are constants. Make the spec outside what is compiled and keep it: another object,
     though equal, is compiled anew. On the ``meta`` device the result has no values.
+
+    Parameters
+    ----------
+    exact_table
+        The exact rows as a tensor that a compiled graph holds already; None to make it
+        where it is asked for.
     """
 
     name = "torch"
     xp = xp
     array_type = torch.Tensor
 
-    def apply_rope(self, x: Any, positions: Any, spec: RopeSpec, *, axes: str) -> Any:
-        """Rotate `x`; see `Backend.apply_rope`."""
-        if not torch.compiler.is_compiling():
-            return super().apply_rope(x, positions, spec, axes=axes)
-        table = None
-        traced = isinstance(positions, torch.Tensor | np.ndarray | int)
-        # An exported program may refer to no tensor of ours: the table is made inside it.
-        if traced and not torch.compiler.is_exporting():
-            table = _constant_table(spec, x.dtype, x.device)
-        return _in_graph(x, positions, table, _number(spec), axes)
+    def __init__(self, exact_table: torch.Tensor | None = None) -> None:
+        self._exact_table = exact_table
 
     @property
     def dtypes(self) -> Mapping[str, Any]:
-        """The types of data that can be rotated, by name."""
+        """The dtypes of data that can be rotated, by name."""
         return {n: getattr(torch, n) for n in ("float64", "float32", "bfloat16", "float16")}
 
     def devices(self) -> list[Any]:
@@ -55,7 +54,7 @@ class TorchBackend(Backend):
         return [torch.device("cpu"), *cuda]
 
     def concrete(self, positions: Any) -> npt.NDArray[Any] | None:
-        """Positions as a NumPy array; None if they have no values that could be read."""
+        """Positions as a NumPy array; None if they have no values to read."""
         if isinstance(positions, torch.SymInt):
             return None
         if not isinstance(positions, torch.Tensor):
@@ -69,55 +68,34 @@ class TorchBackend(Backend):
         # Inside torch.func.grad every operation wraps its result; reading needs the tensor itself.
         with torch._C._DisableFuncTorch():
             positions = positions.detach().cpu()
-            # NumPy has no bfloat16; float64 holds every value of the narrower types.
+            # NumPy has no bfloat16; float64 holds every value of the narrower dtypes.
             whole = not positions.is_floating_point()
             return np.asarray((positions if whole else positions.double()).numpy())
 
-    def beside(self, positions: Any, device: Any) -> Any:
+    def traced_array(self, positions: Any, device: Any) -> Any:
         """Traced positions as a tensor on a device."""
         if isinstance(positions, torch.SymInt):
             return torch.full((), positions, dtype=torch.int64, device=device)
         return positions.to(device)
 
+    def exact_table(self, spec: RopeSpec, dtype: str, device: Any) -> Any:
+        """The exact rows on a device: the graph's own tensor if there is one."""
+        if self._exact_table is not None:
+            return self._exact_table
+        return super().exact_table(spec, dtype, device)
 
-_SPECS: list[RopeSpec] = []
+    def call(
+        self, function: Callable[..., Any], x: Any, positions: Any, spec: RopeSpec, axes: str
+    ) -> Any:
+        """Call `function`; while something is compiled, as one node of its graph."""
+        if not torch.compiler.is_compiling():
+            return super().call(function, x, positions, spec, axes)
+        # Here and not above: the compiler is loaded already, and takes over a second to load.
+        from rope_backends._torch_compile import as_one_node
 
-
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _number(spec: RopeSpec) -> int:
-    """A number that stands for a spec: a compiled graph takes numbers, not specs."""
-    if spec not in _SPECS:
-        _SPECS.append(spec)
-    return _SPECS.index(spec)
-
-
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _constant_table(spec: RopeSpec, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """The exact rows as a constant of the graph: one tensor, however often it is used."""
-    return _placed(spec, "float64" if dtype == torch.float64 else "float32", device)
-
-
-@lru_cache(maxsize=8)
-def _placed(spec: RopeSpec, dtype: str, device: torch.device) -> torch.Tensor:
-    table = torch.asarray(exact_rows(spec, dtype), device=device)
-    # Only of parameters does the compiler know that their shape is no variable.
-    return torch.nn.Parameter(table, requires_grad=False)
+        return as_one_node(function, TorchFramework, x, positions, spec, axes)
 
 
-@torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]
-def _in_graph(x: Any, positions: Any, table: Any, number: int, axes: str) -> Any:
-    """The whole rotation as one node: the compiler's front end does not read our Python.
-
-    It runs with fake tensors, as ordinary Python, and its operations are compiled.
-    """
-    return array_api.apply_rope(
-        x, positions, _SPECS[number], axes=axes, backend=_BACKEND, exact_table=table
-    )
-
-
-_BACKEND = TorchBackend()
-
-
-def backend() -> Backend:
-    """Return the backend."""
-    return _BACKEND
+def framework() -> Framework:
+    """Return the framework."""
+    return TorchFramework()

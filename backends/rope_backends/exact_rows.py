@@ -1,6 +1,6 @@
-"""The exact rotations that traced positions are combined from, made on the host.
+"""Tables of exact rotations on the host, from which `rope_backends.traced` combines any other.
 
-Why they are split as they are is derived in `rope_backends.traced`.
+Why positions, and cos and sin, are split as they are is derived there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rope_ref import RopeSpec, cos_sin_parts
 
 __all__ = ["BITS", "LOW_ROWS", "SHIFT", "TOP_ROWS", "amplitude_exponent", "exact_rows"]
 
-SHIFT = 11  # bits of a position that one table of the lower two covers
+SHIFT = 11  # bits of a position that each of the two lower tables covers
 LOW_ROWS = 2**SHIFT
 TOP_ROWS = 2 ** (32 - 2 * SHIFT)
 BITS = {"float32": 11, "float64": 26}  # the high part is a multiple of 2**-BITS
@@ -47,7 +47,7 @@ def exact_rows(spec: RopeSpec, dtype: str) -> npt.NDArray[Any]:
 def _block(
     positions: npt.NDArray[np.int64], spec: RopeSpec, dtype: str, scale: float | None = None
 ) -> npt.NDArray[Any]:
-    """Rows of `exact_rows`; with the amplitude times `scale`, or with none."""
+    """Rows of `exact_rows`; the amplitude times `scale` is in them, or none if that is None."""
     if spec.pair_axes is not None:
         positions = np.broadcast_to(positions, (max(spec.pair_axes) + 1, positions.size))
     parts = cos_sin_parts(positions, spec, unit=scale is None)
@@ -60,6 +60,6 @@ def _block(
 
 
 def amplitude_exponent(spec: RopeSpec) -> int:
-    """Return the e of the amplitude f 2**e, 1/2 < f <= 1."""
+    """Return e, where the amplitude is f 2**e with 1/2 < f <= 1."""
     fraction, exponent = math.frexp(float(spec.frequencies.amplitude))
     return exponent - (fraction == 0.5)  # a power of two leaves f = 1

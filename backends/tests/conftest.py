@@ -6,10 +6,12 @@ are tested. One that cannot be used is skipped with the reason, or is a failure 
 """
 
 import contextlib
+import copy
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from types import MethodType
 from typing import Any
 
 import ml_dtypes
@@ -131,6 +133,20 @@ jax_rope = only("jax")
 @pytest.fixture(scope="session")
 def ratio() -> Callable[..., float]:
     return largest_ratio
+
+
+@pytest.fixture(scope="session")
+def changed() -> Callable[..., rope_backends.Backend]:
+    return with_methods
+
+
+def with_methods(backend: rope_backends.Backend, **methods: Any) -> rope_backends.Backend:
+    """A backend whose framework answers differently: some of its methods are replaced."""
+    framework = copy.copy(backend.framework)
+    for name, method in methods.items():
+        assert hasattr(framework, name)
+        setattr(framework, name, MethodType(method, framework))
+    return rope_backends.Backend(framework)
 
 
 @dataclass(frozen=True)

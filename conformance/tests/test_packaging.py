@@ -188,6 +188,7 @@ def test_source_of_the_backends_imports_a_framework_in_its_own_file_only():
     allowed = {"rope_backends", "rope_ref", "numpy", "array_api_compat"} | sys.stdlib_module_names
     own = {
         "_torch.py": "torch",
+        "_torch_compile.py": "torch",
         "_jax.py": "jax",
         "_cupy.py": "cupy",
         "_strict.py": "array_api_strict",
