@@ -4,8 +4,9 @@
 
 Cost is the median over rounds in which both run, one after the other, so that a machine
 that slows down slows both. Each call returns fresh arrays and pays for the page faults of
-its memory; how many is printed, for they can take longer than the arithmetic. Accuracy is
-the largest error against Arb (python-flint), in ulps of the true value and absolute.
+its memory; their number is printed, because they can take longer than the arithmetic.
+Accuracy is the largest error against Arb (python-flint), in ulps of the true value and
+absolute.
 """
 
 import resource
@@ -75,7 +76,7 @@ def errors(table, position):
 
 
 def main():
-    """Print both."""
+    """Print cost and accuracy."""
     print(f"NumPy {np.__version__}, {TOKENS} positions x {SPEC.rotary_dim // 2} pairs")
     seconds, faults = cost()
     for name in TABLES:

@@ -2,11 +2,11 @@
 
     python tools/gpu_conformance.py [--json FILE] [--effort quick|default] [--seconds 480]
 
-It runs from a checkout, installed or not. What the machine must have is NumPy and, for
-each framework, the framework itself with CUDA: torch, jax[cuda13], cupy-cuda13x. What it
-may lack it is told to bring: array-api-compat, hypothesis, ml-dtypes. A framework that is
-missing or finds no device is reported as not run, with the reason; with
-ROPE_REQUIRE=torch-cuda,jax-cuda,cupy that is a failure.
+It runs from a checkout, installed or not. The machine needs NumPy, array-api-compat,
+hypothesis and ml-dtypes (those that are missing are named), and the frameworks to judge,
+with CUDA: torch, jax[cuda13], cupy-cuda13x. A framework that is missing or finds no device
+is reported as not run, with the reason; with ROPE_REQUIRE=torch-cuda,jax-cuda,cupy that is
+a failure.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ PACKAGES = ("numpy", "torch", "jax", "jaxlib", "cupy-cuda13x", "cupy-cuda12x", "
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Judge each place and write the report; 0 if none failed and none that is required lacks."""
+    """Judge each place and write the report; 1 if one failed or a required one did not pass."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--json", type=Path, help="where to write; gpu-conformance-DATE.json")
+    parser.add_argument(
+        "--json", type=Path, help="where to write; default: gpu-conformance-DATE.json"
+    )
     parser.add_argument("--effort", default="quick", choices=["quick", "default", "thorough"])
     parser.add_argument("--seconds", type=float, default=480.0, help="start nothing after this")
     parser.add_argument(
@@ -47,7 +49,9 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     sys.path[:0] = [str(ROOT), str(ROOT / "backends"), str(ROOT / "conformance")]
     if missing := [name for module, name in NEEDED.items() if not importlib.util.find_spec(module)]:
-        print(f"bring: {' '.join(missing)} (pip install, or wheels for a machine without network)")
+        print(
+            f"missing: {' '.join(missing)} (pip install, or wheels for a machine without network)"
+        )
         return 2
     started = time.perf_counter()
     required = set(filter(None, os.environ.get("ROPE_REQUIRE", "").split(",")))
@@ -57,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         found[place] = (
             judged(framework, name, asked.device or device, asked.effort)
             if left > 0
-            else {"verdict": "not run", "reason": f"{asked.seconds:g} s were over"}
+            else {"verdict": "not run", "reason": f"not started within {asked.seconds:g} s"}
         )
         print(f"{place:11} {found[place]['verdict']}: {found[place]['reason']}", flush=True)
     today = datetime.date.today().isoformat()

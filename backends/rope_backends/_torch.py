@@ -90,7 +90,7 @@ class TorchFramework(Framework):
         """Call `function`; while something is compiled, as one node of its graph."""
         if not torch.compiler.is_compiling():
             return super().call(function, x, positions, spec, axes)
-        # Here and not above: the compiler is loaded already, and takes over a second to load.
+        # The compiler is loaded by now; imported above, it would be loaded by load("torch").
         from rope_backends._torch_compile import as_one_node
 
         return as_one_node(function, TorchFramework, x, positions, spec, axes)

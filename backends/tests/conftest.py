@@ -1,7 +1,7 @@
-"""Which backends are tested, where their arrays are, and what a result is asked first.
+"""Which backends are tested, where their arrays are, and what is asserted of every result.
 
-``ROPE_BACKENDS`` names them (comma between them); without it those that are installed
-are tested. One that cannot be used is skipped with the reason, or is a failure if
+``ROPE_BACKENDS`` names them, separated by commas; without it those that are installed
+are tested. One that cannot be used is skipped with the reason, or fails if
 ``ROPE_REQUIRE`` names it. A ``-cuda`` name asks for the framework on a CUDA device.
 """
 
@@ -30,7 +30,7 @@ if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", "")
     )
 
 PACKAGES = {"strict": "array_api_strict"}
-# Each place is a test run of its own: a backend, and where its arrays lie.
+# A place is a backend and a device or mode; every test runs once in each place.
 PLACES = {
     "numpy": ["numpy"],
     "strict": ["strict", "strict-device1", "strict-no_float64"],
@@ -82,7 +82,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def loaded(name: str) -> rope_backends.Backend:
-    """The backend, or the test's end: skipped, or failed if it is required."""
+    """The backend; if it is unavailable the test is skipped, or fails if it is required."""
     try:
         backend = rope_backends.load(name.removesuffix("-cuda"))
         if name.endswith("-cuda") and not cuda_device(backend):
@@ -151,7 +151,7 @@ def with_methods(backend: rope_backends.Backend, **methods: Any) -> rope_backend
 
 @dataclass(frozen=True)
 class Bench:
-    """Arrays of one framework on one device, and the way there and back without loss."""
+    """Arrays of one framework on one device, converted from and to NumPy without loss."""
 
     backend: Any
     place: str
@@ -207,7 +207,7 @@ class Bench:
         return array.devices() if self.backend.name == "jax" else getattr(array, "device", None)
 
     def rotated(self, x: np.ndarray, rope: Callable[[Any], Any]) -> np.ndarray:
-        """What `rope` makes of x, once type, dtype, device and shape are those of x."""
+        """`rope` of x, asserted to keep type, dtype, device and shape and not to write to x."""
         given = self.array(x)
         y = rope(given)
         assert type(y) is type(given)

@@ -95,7 +95,7 @@ def test_jitted_call_transfers_nothing_in_silence(rope, traced):
         jitted(x, p)  # while it is compiled
         jitted(x, p)
         with pytest.raises(jax.errors.JaxRuntimeError, match="Disallowed host-to-device"):
-            jitted(X, p)  # the guard is awake
+            jitted(X, p)  # the guard is active
 
 
 def test_many_layers_share_one_table(rope):

@@ -19,7 +19,7 @@ LIMIT = 2**31
 
 @pytest.fixture
 def as_traced(changed):
-    """Of a backend, the same to which all positions are traced ones."""
+    """A function that makes a backend treat all positions as traced."""
     return lambda backend: changed(backend, concrete=lambda self, positions: None)
 
 
@@ -98,7 +98,7 @@ def test_table_of_100000_random_positions_keeps_the_profile(ratio, as_traced):
 
 
 @pytest.mark.parametrize("amplitude", [Fraction(1, 3), Fraction(4), 1.3, 2.0**-20])
-def test_amplitude_costs_nothing(amplitude, ratio, as_traced):
+def test_amplitude_adds_no_rounding(amplitude, ratio, as_traced):
     theta = rr.RopeSpec(8, layout="half").theta()
     spec = rr.RopeSpec(
         8, layout="half", frequencies=rr.ExplicitFrequencies(theta, amplitude=amplitude)
