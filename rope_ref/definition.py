@@ -35,7 +35,7 @@ def theta(i: int, spec: RopeSpec, digits: int) -> Decimal:
     if isinstance(rule, PowerLaw) and rule.denominator is None:
         with real_arithmetic(digits):
             return (real(rule.base).ln() * -2 * i / spec.rotary_dim).exp()  # base**(-2i/R)
-    return rule.real_theta(spec.rotary_dim, digits)[i]
+    return rule.frequencies(spec.rotary_dim)[i].digits(digits)
 
 
 def phase(i: int, position: Real | Sequence[Real], spec: RopeSpec, digits: int) -> Decimal:

@@ -35,8 +35,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rope_ref.exact.frequency import scaled_turns_of
 from rope_ref.exact.real import pi_fixed_point
-from rope_ref.scaling.frequencies import FrequencyRule
+from rope_ref.scaling.frequencies import FrequencyRule, frequencies_of
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -84,13 +85,11 @@ class Ladder:
     """
 
     def __init__(self, rule: FrequencyRule, rotary_dim: int) -> None:
-        self._rule = rule
-        self._rotary_dim = rotary_dim
+        self._frequencies = frequencies_of(rule, rotary_dim)
         self._fixed_point: dict[int, tuple[int, ...]] = {}
-        turns = rule.rational_turns(rotary_dim)
-        self._turns = turns
+        turns = [frequency.rational for frequency in self._frequencies]
         tiny = [abs(theta) < 1e-12 for theta in rule.theta(rotary_dim)]
-        pairs = range(rotary_dim // 2)
+        pairs = range(len(turns))
         self._still_pairs = np.array([i for i in pairs if turns[i] == 0], dtype=np.int64)
         self._rational_pairs = [i for i in pairs if turns[i] not in (None, 0)]
         # A theta this small leaves too few bits in the limbs at small positions.
@@ -117,7 +116,7 @@ class Ladder:
             One-dimensional; int64, or float64 with any real values. Magnitude
             below 2**53.
         """
-        pairs = self._rotary_dim // 2
+        pairs = len(self._frequencies)
         whole = positions.astype(np.int64)
         fractional = np.flatnonzero(whole != positions)
         integral = np.flatnonzero(whole == positions)
@@ -191,7 +190,7 @@ class Ladder:
 
     def _rational(self, p: Integers, pair: int) -> Angle:
         """Angles of integer positions for a pair whose turns are rational."""
-        turns = self._turns[pair]
+        turns = self._frequencies[pair].rational
         assert turns is not None
         numerator, denominator = turns.numerator % turns.denominator, turns.denominator
         if denominator < 2**31:
@@ -208,7 +207,7 @@ class Ladder:
 
     def _exact(self, position: Fraction, pair: int) -> tuple[int, float, float]:
         """Quarter and remainder, as two floats, of a non-negative rational position."""
-        turns = self._turns[pair]
+        turns = self._frequencies[pair].rational
         if turns is not None:
             product = position * turns
             return _nearest_quarter(product.numerator % product.denominator, product.denominator)
@@ -225,7 +224,7 @@ class Ladder:
     def _scaled(self, bits: int) -> tuple[int, ...]:
         """Turns per position of every pair in units of 2**-bits, to the nearest."""
         if bits not in self._fixed_point:
-            self._fixed_point[bits] = self._rule.scaled_turns(self._rotary_dim, bits)
+            self._fixed_point[bits] = scaled_turns_of(self._frequencies, bits)
         return self._fixed_point[bits]
 
 

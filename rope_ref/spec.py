@@ -110,12 +110,7 @@ class RopeSpec:
                 f"{call}: direction={shown(self.direction)} must be 1 (counter-clockwise) or "
                 "-1 (clockwise)"
             )
-        missing = [
-            name
-            for name in ("theta", "rational_turns", "scaled_turns", "amplitude")
-            if not hasattr(self.frequencies, name)
-        ]
-        if missing or isinstance(self.frequencies, type):
+        if not isinstance(self.frequencies, FrequencyRule):
             raise SpecError(
                 f"{call}: frequencies must be a frequency rule such as PowerLaw(10000) or "
                 f"ExplicitFrequencies([1.0, 0.01]), got {shown(self.frequencies)}"
@@ -126,7 +121,7 @@ class RopeSpec:
         object.__setattr__(self, "output_layout", _layout(output, call, "output_layout"))
         object.__setattr__(self, "direction", int(self.direction))
         object.__setattr__(self, "pair_axes", _pair_axes(self.pair_axes, width // 2, call))
-        self.frequencies.theta(width)  # refuses a wrong number of given frequencies
+        _theta(self.frequencies, width)  # refuses a wrong number of given frequencies
         with real_arithmetic(DIGITS):
             hint = "give one nearer to 1"
             nearest(real(self.frequencies.amplitude), f"{call}: the amplitude", hint)

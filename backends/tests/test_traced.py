@@ -53,7 +53,8 @@ def hard_positions(spec):
     for k in range(32):
         found |= {2**k + d for d in (-2, -1, 0, 1, 2)}
     found |= {a * 2**22 + b for a in (1, 255, 511) for b in (0, 1, 2047, 2048, 2**22 - 1)}
-    for turns in spec.frequencies.scaled_turns(spec.rotary_dim, 160):
+    for frequency in spec.frequencies.frequencies(spec.rotary_dim):
+        turns = frequency.scaled_turns(160)
         for part in (2, 4):
             # Denominators of the continued fraction: p theta is as near a quarter turn as can be.
             rest, before, denominator = Fraction(part * turns, 2**160) % 1, 0, 1

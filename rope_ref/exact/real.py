@@ -24,7 +24,6 @@ __all__ = [
     "Real",
     "approximately",
     "choice",
-    "digits_that_hold",
     "exact",
     "logarithm",
     "nearest",
@@ -39,7 +38,6 @@ __all__ = [
     "real_cos_sin",
     "rounded",
     "rounded_once",
-    "turns_fixed_point",
     "whole_digits",
 ]
 
@@ -76,14 +74,18 @@ def real_arithmetic(digits: int) -> Iterator[None]:
 
 def real(value: Real) -> Decimal:
     """A rational number to the digits of the arithmetic in use."""
+    if isinstance(value, int | float | Decimal):
+        return +Decimal(value)
     value = Fraction(value)
     return Decimal(value.numerator) / Decimal(value.denominator)
 
 
+@lru_cache(maxsize=16)
 def pi(digits: int) -> Decimal:
-    """Pi to a number of digits, in the arithmetic in use."""
+    """Pi to a number of digits."""
     bits = 4 * digits
-    return Decimal(pi_fixed_point(bits)) / Decimal(2**bits)
+    with real_arithmetic(digits):
+        return Decimal(pi_fixed_point(bits)) / Decimal(2**bits)
 
 
 def real_cos_sin(angle: Decimal, digits: int) -> tuple[Decimal, Decimal]:
@@ -132,15 +134,6 @@ def logarithm(value: Real) -> Decimal:
     """The natural logarithm to 80 digits, made once."""
     with real_arithmetic(DIGITS):
         return real(value).ln()
-
-
-def turns_fixed_point(thetas: Iterable[Decimal], bits: int) -> list[int]:
-    """Theta in radians to turns in units of 2**-bits."""
-    thetas = list(thetas)
-    digits = digits_that_hold(bits) + whole_digits(thetas)
-    with real_arithmetic(digits):
-        unit = Decimal(2**bits) / (2 * pi(digits))
-        return [int((theta * unit).to_integral_value()) for theta in thetas]
 
 
 def whole_digits(thetas: Iterable[Decimal]) -> int:
@@ -195,11 +188,6 @@ def pi_fixed_point(bits: int) -> int:
         return total
 
     return 4 * (4 * arctan_inverse(5) - arctan_inverse(239)) >> guard
-
-
-def digits_that_hold(bits: int) -> int:
-    """Decimal digits that hold a number of bits."""
-    return max(DIGITS, bits * 302 // 1000 + 1)
 
 
 def exact(value: object, call: str, name: str) -> Fraction:

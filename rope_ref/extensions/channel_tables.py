@@ -28,7 +28,6 @@ from rope_ref.errors import ChannelRopesError, LayoutError, TableShapeError
 from rope_ref.positions.pair_axes import axis_widths, total
 from rope_ref.rotation import apply_rope, as_real, check_axes, pair_channels
 from rope_ref.scaling.axial import Reordered
-from rope_ref.scaling.frequencies import RealRule
 from rope_ref.spec import LAYOUTS, Layout, RopeSpec, demand_spec
 
 __all__ = ["apply_channel_ropes", "apply_channel_tables", "crossed_ropes", "pair_determinants"]
@@ -219,8 +218,7 @@ def crossed_ropes(
     ------
     ChannelRopesError
         If `widths` are given for the half layout, whose blocks of channels are none of
-        pairs, or do not fill the rotating channels; or if the frequencies are no rule of
-        this package.
+        pairs, or do not fill the rotating channels.
     CountTypeError, WidthsError
         If `widths` are not positive even numbers.
 
@@ -231,9 +229,6 @@ def crossed_ropes(
     """
     call = f"crossed_ropes({shown(spec)}, widths={shown(widths)})"
     demand_spec(spec, call)
-    rule = spec.frequencies
-    if not isinstance(rule, RealRule):
-        raise ChannelRopesError(f"{call}: frequencies must be a rule such as PowerLaw(10000)")
     blocks = (spec.rotary_dim,) if widths is None else axis_widths(widths, call)
     if total(blocks) != spec.rotary_dim or (spec.layout == "half" and len(blocks) > 1):
         raise ChannelRopesError(
@@ -251,7 +246,7 @@ def crossed_ropes(
                 order += [(j + channel * pairs) // 2 for j in range(pairs)]
         own = spec.pair_axes
         axes = None if own is None else tuple(own[i] for i in order)
-        crossed = Reordered(rule, order=order, repeats=True)
+        crossed = Reordered(spec.frequencies, order=order, repeats=True)
         ropes.append(replace(spec, frequencies=crossed, pair_axes=axes))
     return ropes[0], ropes[1]
 

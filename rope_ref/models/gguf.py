@@ -26,7 +26,7 @@ from rope_ref.models.keys import SPEAKS_OF_ROPE, Keys, shown
 from rope_ref.models.model_types import EVERY_FOURTH
 from rope_ref.positions.pair_axes import contiguous_axes, ggml_axes
 from rope_ref.scaling.divided import Divided
-from rope_ref.scaling.frequencies import PowerLaw, RealRule
+from rope_ref.scaling.frequencies import FrequencyRule, PowerLaw
 from rope_ref.scaling.ntk import NTK
 from rope_ref.scaling.scaled_rules import Linear, LongRoPE
 from rope_ref.scaling.yarn import YaRN
@@ -210,13 +210,13 @@ class _Reader:
         if sliding_head is not None:
             width = head_dim = keys.head_dim(sliding_head)
         width = width if sliding_width is None else sliding_width
-        rule: RealRule = PowerLaw(sliding_base)
+        rule: FrequencyRule = PowerLaw(sliding_base)
         if not plain:
             rule = self._rule(sliding_base, width, divide=not apart)
         sliding = self._spec(head_dim, width, rule)
         return {"full_attention": full, "sliding_attention": sliding}
 
-    def _spec(self, head_dim: int, width: int, rule: RealRule) -> RopeSpec:
+    def _spec(self, head_dim: int, width: int, rule: FrequencyRule) -> RopeSpec:
         layout, axes = ARCHITECTURES[self.name], self._axes()
         if axes is not None and self.name in Architectures.half_with_axes:
             layout = "half"
@@ -289,7 +289,7 @@ class _Reader:
         # 0 means that nothing is scaled.
         return found[0][1] or 1 if found else 1
 
-    def _rule(self, base: Real, width: int, *, divide: bool = True) -> RealRule:
+    def _rule(self, base: Real, width: int, *, divide: bool = True) -> FrequencyRule:
         keys = self.keys
         kind = keys.text(self._key("rope.scaling.type")) or "linear"
         if kind not in SCALING_TYPES:
@@ -342,7 +342,7 @@ class _Reader:
             "and so is context_length; give one of them"
         )
 
-    def _divided(self, plain: RealRule, width: int) -> RealRule:
+    def _divided(self, plain: FrequencyRule, width: int) -> FrequencyRule:
         """The frequencies, divided by the tensors that are there."""
         keys, stored = self.keys, width // 2
         if self.name in Architectures.half_where_full:
@@ -374,7 +374,7 @@ class _Reader:
             attention_factor=1 if attention is None else attention,
         )
 
-    def _yarn(self, plain: RealRule, divided: RealRule, factor: Real) -> RealRule:
+    def _yarn(self, plain: FrequencyRule, divided: FrequencyRule, factor: Real) -> FrequencyRule:
         keys = self.keys
         if divided is not plain or not isinstance(plain, PowerLaw):
             raise ConfigValueError(

@@ -13,7 +13,7 @@ from rope_ref.errors import ConfigValueError, MissingConfigKeyError
 from rope_ref.exact.real import Real
 from rope_ref.models.keys import Keys
 from rope_ref.scaling.axial import Axial
-from rope_ref.scaling.frequencies import PowerLaw, RealRule
+from rope_ref.scaling.frequencies import FrequencyRule, PowerLaw
 from rope_ref.scaling.ntk import NTK, DynamicNTK, FixedNTK, qwen_alpha
 from rope_ref.scaling.scaled_rules import Linear, Llama3, LongRoPE, Proportional
 from rope_ref.scaling.yarn import YaRN
@@ -126,12 +126,12 @@ class Scaling:
                 self.notes.append(f"{self.keys.name(name)} is of no effect on this scaling")
 
 
-def _default(given: Scaling) -> RealRule:
+def _default(given: Scaling) -> FrequencyRule:
     given.inert("original_max_position_embeddings")
     return given.plain
 
 
-def _axial(given: Scaling) -> RealRule:
+def _axial(given: Scaling) -> FrequencyRule:
     if given.width % 4:
         raise ConfigValueError(
             f"{given.keys.call}: an axial rotation gives rows and columns an even number of "
@@ -140,12 +140,12 @@ def _axial(given: Scaling) -> RealRule:
     return Axial(given.plain, (given.width // 2, given.width // 2))
 
 
-def _linear(given: Scaling) -> RealRule:
+def _linear(given: Scaling) -> FrequencyRule:
     given.inert("original_max_position_embeddings")
     return Linear(given.plain, factor=given.factor())
 
 
-def _dynamic(given: Scaling) -> RealRule:
+def _dynamic(given: Scaling) -> FrequencyRule:
     alpha = given.keys.positive("alpha") if given.ntk_alpha else None
     if alpha is not None:
         given.inert("factor", "mscale", "mscale_all_dim", "beta_fast", "beta_slow")
@@ -162,7 +162,7 @@ def _dynamic(given: Scaling) -> RealRule:
     )
 
 
-def _ntk(given: Scaling) -> RealRule:
+def _ntk(given: Scaling) -> FrequencyRule:
     return FixedNTK(given.plain, factor=given.factor(), mixing=given.keys.number("mixed_b"))
 
 
@@ -173,7 +173,7 @@ def _beta(given: Scaling, name: str, usual: int) -> Real:
     return beta or usual
 
 
-def _yarn(given: Scaling) -> RealRule:
+def _yarn(given: Scaling) -> FrequencyRule:
     keys = given.keys
     original = given.original_length()
     factor = given.stretch(original)
@@ -199,7 +199,7 @@ def _yarn(given: Scaling) -> RealRule:
     )
 
 
-def _longrope(given: Scaling) -> RealRule:
+def _longrope(given: Scaling) -> FrequencyRule:
     keys = given.keys
     for name in ("short_factor", "long_factor"):
         keys.need(name, "one number for each pair that rotates")
@@ -217,7 +217,7 @@ def _longrope(given: Scaling) -> RealRule:
     )
 
 
-def _llama3(given: Scaling) -> RealRule:
+def _llama3(given: Scaling) -> FrequencyRule:
     keys = given.keys
     low, high = keys.positive("low_freq_factor"), keys.positive("high_freq_factor")
     for name in ("low_freq_factor", "high_freq_factor"):
@@ -233,14 +233,14 @@ def _llama3(given: Scaling) -> RealRule:
     )
 
 
-def _proportional(given: Scaling) -> RealRule:
+def _proportional(given: Scaling) -> FrequencyRule:
     factor = given.keys.positive("factor")
     return Proportional(
         given.plain, fraction=given.fraction, factor=1.0 if factor is None else factor
     )
 
 
-ROPE_TYPES: dict[str, Callable[[Scaling], RealRule]] = {
+ROPE_TYPES: dict[str, Callable[[Scaling], FrequencyRule]] = {
     "default": _default,
     "linear": _linear,
     "dynamic": _dynamic,
@@ -254,7 +254,7 @@ ROPE_TYPES: dict[str, Callable[[Scaling], RealRule]] = {
 """Each scaling type: those of transformers, and vLLM's ``ntk``."""
 
 
-def prompt_ntk(given: Scaling, top: Keys) -> RealRule:
+def prompt_ntk(given: Scaling, top: Keys) -> FrequencyRule:
     """The rule of Qwen-1, which has no scaling part but switches at the top."""
     trained = top.length("seq_length")
     if trained is not None and trained != int(trained):

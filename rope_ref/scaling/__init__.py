@@ -6,7 +6,7 @@ position axis.
 
 from rope_ref.scaling.axial import Axial, Reordered
 from rope_ref.scaling.divided import Divided
-from rope_ref.scaling.frequencies import ExplicitFrequencies, FrequencyRule, PowerLaw, RealRule
+from rope_ref.scaling.frequencies import ExplicitFrequencies, FrequencyRule, PowerLaw
 from rope_ref.scaling.ntk import NTK, DynamicNTK, FixedNTK, qwen_alpha
 from rope_ref.scaling.scaled_rules import Linear, Llama3, LongRoPE, Proportional, ScaledRule
 from rope_ref.scaling.yarn import NTKByParts, YaRN
@@ -25,7 +25,6 @@ __all__ = [
     "NTKByParts",
     "PowerLaw",
     "Proportional",
-    "RealRule",
     "Reordered",
     "ScaledRule",
     "YaRN",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 
 from rope_ref.arguments import as_items, shown
@@ -17,15 +16,16 @@ from rope_ref.errors import (
     FrequencyValueError,
     PairOrderError,
 )
+from rope_ref.exact.frequency import Frequency
 from rope_ref.exact.real import approximately
 from rope_ref.positions.pair_axes import axis_widths, integers, total
-from rope_ref.scaling.frequencies import RealRule
+from rope_ref.scaling.frequencies import FrequencyRule
 
 __all__ = ["Axial", "Reordered"]
 
 
 @dataclass(frozen=True, init=False)
-class Axial(RealRule):
+class Axial(FrequencyRule):
     """A ladder for each axis: theta of one rule after the other, each over its own width.
 
     Parameters
@@ -53,14 +53,16 @@ class Axial(RealRule):
     section 3.
     """
 
-    rules: tuple[RealRule, ...]
+    rules: tuple[FrequencyRule, ...]
     widths: tuple[int, ...]
 
-    def __init__(self, rules: RealRule | Iterable[RealRule], widths: Iterable[int]) -> None:
+    def __init__(
+        self, rules: FrequencyRule | Iterable[FrequencyRule], widths: Iterable[int]
+    ) -> None:
         call = f"Axial({shown(rules)}, {shown(widths)})"
         counts = axis_widths(widths, call)
-        each = (rules,) * len(counts) if isinstance(rules, RealRule) else as_items(rules) or ()
-        if len(each) != len(counts) or not all(isinstance(rule, RealRule) for rule in each):
+        each = (rules,) * len(counts) if isinstance(rules, FrequencyRule) else as_items(rules) or ()
+        if len(each) != len(counts) or not all(isinstance(rule, FrequencyRule) for rule in each):
             raise FrequencyValueError(
                 f"{call}: rules must be one frequency rule such as PowerLaw(10000), or one for "
                 f"each of the {len(counts)} widths"
@@ -79,22 +81,12 @@ class Axial(RealRule):
         """Factor A on cos and sin, that of each rule."""
         return self.rules[0].amplitude
 
-    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
-        """theta_i of each pair, to `digits` significant digits."""
-        parts = (rule.real_theta(width, digits) for rule, width in self._axes(rotary_dim))
-        return tuple(theta for part in parts for theta in part)
+    def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
+        """Those of the first axis, then those of the next."""
+        parts = (rule.frequencies(width) for rule, width in self._axes(rotary_dim))
+        return tuple(frequency for part in parts for frequency in part)
 
-    def rational_turns(self, rotary_dim: int) -> tuple[Fraction | None, ...]:
-        """What each rule knows of its own pairs."""
-        parts = (rule.rational_turns(width) for rule, width in self._axes(rotary_dim))
-        return tuple(turns for part in parts for turns in part)
-
-    def scaled_turns(self, rotary_dim: int, bits: int) -> tuple[int, ...]:
-        """theta_i / 2 pi in units of 2**-bits, to within one unit."""
-        parts = (rule.scaled_turns(width, bits) for rule, width in self._axes(rotary_dim))
-        return tuple(turns for part in parts for turns in part)
-
-    def _axes(self, rotary_dim: int) -> list[tuple[RealRule, int]]:
+    def _axes(self, rotary_dim: int) -> list[tuple[FrequencyRule, int]]:
         filled = total(self.widths)
         if rotary_dim != filled:
             raise FrequencyCountError(
@@ -105,7 +97,7 @@ class Axial(RealRule):
 
 
 @dataclass(frozen=True, init=False)
-class Reordered(RealRule):
+class Reordered(FrequencyRule):
     """The frequencies of a rule in another order: pair i turns as pair ``order[i]`` does there.
 
     For models that sort the pairs of one ladder by axis, or mix the ladders of two.
@@ -133,13 +125,13 @@ class Reordered(RealRule):
     Source: huggingface/transformers:src/transformers/models/pixtral/modeling_pixtral.py.
     """
 
-    rule: RealRule
+    rule: FrequencyRule
     order: tuple[int, ...]
     repeats: bool = False
 
-    def __init__(self, rule: RealRule, *, order: Iterable[int], repeats: bool = False) -> None:
+    def __init__(self, rule: FrequencyRule, *, order: Iterable[int], repeats: bool = False) -> None:
         call = f"Reordered({shown(rule)}, order={shown(order)})"
-        if not isinstance(rule, RealRule):
+        if not isinstance(rule, FrequencyRule):
             raise FrequencyValueError(f"{call}: rule must be a rule such as PowerLaw(10000)")
         pairs = integers(order, call, "order")
         there = range(len(pairs))
@@ -157,28 +149,13 @@ class Reordered(RealRule):
         """Factor A on cos and sin, that of the rule."""
         return self.rule.amplitude
 
-    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
-        """theta_i of each pair, to `digits` significant digits."""
-        self._count(rotary_dim)
-        theta = self.rule.real_theta(rotary_dim, digits)
-        return tuple(theta[i] for i in self.order)
-
-    def rational_turns(self, rotary_dim: int) -> tuple[Fraction | None, ...]:
-        """What the rule knows of its pairs."""
-        self._count(rotary_dim)
-        turns = self.rule.rational_turns(rotary_dim)
-        return tuple(turns[i] for i in self.order)
-
-    def scaled_turns(self, rotary_dim: int, bits: int) -> tuple[int, ...]:
-        """theta_i / 2 pi in units of 2**-bits, to within one unit."""
-        self._count(rotary_dim)
-        turns = self.rule.scaled_turns(rotary_dim, bits)
-        return tuple(turns[i] for i in self.order)
-
-    def _count(self, rotary_dim: int) -> None:
+    def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
+        """Those of the rule, in the order given."""
         if rotary_dim != 2 * len(self.order):
             raise FrequencyCountError(
                 f"rotary_dim={rotary_dim} with Reordered(..., order=...): order has "
                 f"{len(self.order)} pairs, but rotary_dim={rotary_dim} has {rotary_dim // 2}; "
                 f"order all of them, or set rotary_dim={2 * len(self.order)}"
             )
+        theta = self.rule.frequencies(rotary_dim)
+        return tuple(theta[i] for i in self.order)

@@ -1,70 +1,31 @@
-"""theta_i, the angular frequency of each pair, as a real number.
+"""How fast each pair turns: the rule that says it, and the two plain ones.
 
-A *rule* says what the frequencies are. It is immutable and knows them to any
-number of digits, for nothing here is rounded to float64 until the very end: the
-float64 nearest to theta_i is off by up to half an ulp, and 2**31 positions later
-that half ulp is 1e-7 of a radian.
-
-Parameters of a rule are the float64 values given, taken as the exact rationals
-they are; all that follows is real arithmetic, done in `decimal` with guard digits.
+A rule is immutable. Its parameters are the float64 values given, taken as the exact rationals
+they are; the frequencies are the real numbers that follow, and are rounded only at the very end.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Protocol
 
 from rope_ref.arguments import as_items, shown
 from rope_ref.errors import FrequencyCountError, FrequencyValueError
-from rope_ref.exact.real import (
-    DIGITS,
-    Real,
-    digits_that_hold,
-    exact,
-    pi,
-    positive,
-    real,
-    real_arithmetic,
-    rounded,
-    turns_fixed_point,
-    whole_digits,
-)
+from rope_ref.exact.frequency import Frequency, digits_of, together
+from rope_ref.exact.real import DIGITS, Real, exact, positive, real, real_arithmetic, rounded
 
-__all__ = ["FrequencyRule", "ExplicitFrequencies", "PowerLaw", "RealRule"]
+__all__ = ["ExplicitFrequencies", "FrequencyRule", "PowerLaw", "frequencies_of"]
 
 
-class FrequencyRule(Hashable, Protocol):
-    """What every frequency rule offers. Rules are immutable and hashable."""
+class FrequencyRule(ABC):
+    """What says how fast each pair turns. Rules are immutable and hashable.
 
-    @property
-    def amplitude(self) -> Fraction:
-        """Factor A on cos and sin, exactly."""
-        ...
-
-    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
-        """theta_i of each pair in radians per position, to `digits` significant digits."""
-        ...
-
-    def theta(self, rotary_dim: int) -> tuple[float, ...]:
-        """theta_i of each pair in radians per position, the real number rounded once."""
-        ...
-
-    def rational_turns(self, rotary_dim: int) -> tuple[Fraction | None, ...]:
-        """theta_i / 2 pi of each pair where that is known to be rational, else None."""
-        ...
-
-    def scaled_turns(self, rotary_dim: int, bits: int) -> tuple[int, ...]:
-        """theta_i / 2 pi of each pair in units of 2**-bits, to within one unit."""
-        ...
-
-
-class RealRule(ABC):
-    """A rule known as real numbers: to any number of digits, and so to any accuracy."""
+    A rule of one's own is a subclass with `frequencies`.
+    """
 
     @property
     def amplitude(self) -> Fraction:
@@ -72,28 +33,39 @@ class RealRule(ABC):
         return Fraction(1)
 
     @abstractmethod
-    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
-        """theta_i of each pair in radians per position, to `digits` significant digits."""
+    def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
+        """The R/2 frequencies, as real numbers.
+
+        Parameters
+        ----------
+        rotary_dim
+            How many channels R rotate.
+
+        Raises
+        ------
+        FrequencyCountError
+            If the rule is for another number of pairs.
+        """
 
     def theta(self, rotary_dim: int) -> tuple[float, ...]:
-        """theta_i of each pair, the real number rounded once to float64."""
-        return rounded(self.real_theta(rotary_dim, DIGITS))
+        """theta_i of each pair in radians per position, the real number rounded once to float64.
 
-    def rational_turns(self, rotary_dim: int) -> tuple[Fraction | None, ...]:
-        """0 for a pair that stands still; other turns are not known to be rational."""
-        theta = self.real_theta(rotary_dim, DIGITS)
-        return tuple(None if each else Fraction(0) for each in theta)
+        Raises
+        ------
+        FrequencyValueError
+            If one is beyond the range of float64; and the errors of `frequencies`.
+        """
+        return rounded(digits_of(frequencies_of(self, rotary_dim), DIGITS))
 
-    def scaled_turns(self, rotary_dim: int, bits: int) -> tuple[int, ...]:
-        """theta_i / 2 pi in units of 2**-bits, to within one unit."""
-        # A theta above 1 has digits before the point, which must be kept too.
-        whole = whole_digits(self.real_theta(rotary_dim, DIGITS))
-        digits = digits_that_hold(bits) + whole
-        return tuple(turns_fixed_point(self.real_theta(rotary_dim, digits), bits))
+
+@lru_cache(maxsize=64)
+def frequencies_of(rule: FrequencyRule, rotary_dim: int) -> tuple[Frequency, ...]:
+    """The frequencies of a rule, made once."""
+    return rule.frequencies(rotary_dim)
 
 
 @dataclass(frozen=True)
-class PowerLaw(RealRule):
+class PowerLaw(FrequencyRule):
     """theta_i = base**(-2 i / R): the frequencies of the original paper.
 
     Parameters
@@ -128,14 +100,16 @@ class PowerLaw(RealRule):
             below = positive(self.denominator, call, "denominator", "leave it out for rotary_dim")
             object.__setattr__(self, "denominator", below)
 
-    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
-        """theta_i of each pair, to `digits` significant digits."""
-        denominator = rotary_dim if self.denominator is None else self.denominator
-        return power_law(self.base, denominator, rotary_dim // 2, digits)
+    def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
+        """The R/2 frequencies, as real numbers."""
+        pairs = rotary_dim // 2
+        below = rotary_dim if self.denominator is None else self.denominator
+        theta = together(lambda digits: power_law(self.base, below, pairs, digits), pairs)
+        return tuple(map(Frequency, theta))
 
 
 @dataclass(frozen=True, init=False)
-class ExplicitFrequencies(RealRule):
+class ExplicitFrequencies(FrequencyRule):
     """Frequencies written down one by one, in radians or in turns per position.
 
     Parameters
@@ -184,36 +158,16 @@ class ExplicitFrequencies(RealRule):
         object.__setattr__(self, "turns", numbers if values is None else None)
         object.__setattr__(self, "amplitude", scale)
 
-    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
-        """theta_i of each pair, to `digits` significant digits."""
-        self._count(rotary_dim)
-        with real_arithmetic(digits):
-            if self.values is not None:
-                return tuple(real(value) for value in self.values)
-            return tuple(real(turns) * 2 * pi(digits) for turns in self.turns or ())
-
-    def rational_turns(self, rotary_dim: int) -> tuple[Fraction | None, ...]:
-        """The turns given; from radians, only 0 is a rational number of turns."""
-        self._count(rotary_dim)
-        if self.values is not None:
-            return tuple(Fraction(0) if value == 0 else None for value in self.values)
-        return tuple(self.turns or ())
-
-    def scaled_turns(self, rotary_dim: int, bits: int) -> tuple[int, ...]:
-        """theta_i / 2 pi in units of 2**-bits, to within one unit."""
-        if self.turns is None:
-            return super().scaled_turns(rotary_dim, bits)
-        self._count(rotary_dim)
-        return tuple(round(turns * 2**bits) for turns in self.turns)
-
-    def _count(self, rotary_dim: int) -> None:
-        given = len(self.values if self.values is not None else self.turns or ())
-        if given != rotary_dim // 2:
+    def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
+        """Those written down, if there is one for each pair."""
+        given = self.values or self.turns or ()
+        if len(given) != rotary_dim // 2:
             raise FrequencyCountError(
-                f"rotary_dim={rotary_dim} with ExplicitFrequencies: {given} given, "
+                f"rotary_dim={rotary_dim} with ExplicitFrequencies: {len(given)} given, "
                 f"but rotary_dim={rotary_dim} has {rotary_dim // 2} pairs; give one per pair, "
-                f"or set rotary_dim={2 * given}"
+                f"or set rotary_dim={2 * len(given)}"
             )
+        return tuple(map(Frequency.of_turns if self.turns else Frequency.of_radians, given))
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,8 @@ from fractions import Fraction
 
 from rope_ref.arguments import as_integer, shown
 from rope_ref.errors import FrequencyValueError, NtkWidthError
-from rope_ref.exact.real import Real, optional, positive, real, real_arithmetic
+from rope_ref.exact.frequency import Frequency, together
+from rope_ref.exact.real import Real, optional, positive, real
 from rope_ref.scaling.frequencies import PowerLaw, ladder_of
 from rope_ref.scaling.scaled_rules import ScaledRule
 
@@ -56,9 +57,9 @@ class NTK(ScaledRule):
         self._needs_power_law(call)
         self._set(alpha=positive(self.alpha, call, "alpha", "1 changes nothing"))
 
-    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
-        """theta_i of each pair, to `digits` significant digits."""
-        return _ntk(self, self.alpha, rotary_dim, digits)
+    def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
+        """Those of a power law with the larger base."""
+        return _ntk(self, self.alpha, rotary_dim)
 
 
 @dataclass(frozen=True)
@@ -101,18 +102,18 @@ class FixedNTK(ScaledRule):
             mixing=optional(self.mixing, call, "mixing"),
         )
 
-    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
-        """theta_i of each pair, to `digits` significant digits."""
+    def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
+        """Those of the rule below, pair i divided by factor**(((i + 1)/pairs)**mixing)."""
         pairs = rotary_dim // 2
-        theta = self.rule.real_theta(rotary_dim, digits)
-        with real_arithmetic(digits):
+        mixing = 1 if self.mixing is None else self.mixing
+
+        def slowed(digits: int) -> list[Decimal]:
             logarithm = real(self.factor).ln()
-            # The slow-down of pair i is factor**((i + 1)/pairs)**mixing; mixing is 1 if left out.
-            mixing = real(1 if self.mixing is None else self.mixing)
-            shares = ((mixing * (Decimal(i + 1) / pairs).ln()).exp() for i in range(pairs))
-            return tuple(
-                w / (logarithm * share).exp() for w, share in zip(theta, shares, strict=True)
-            )
+            shares = ((real(mixing) * (Decimal(i + 1) / pairs).ln()).exp() for i in range(pairs))
+            return [(logarithm * share).exp() for share in shares]
+
+        theta = self.rule.frequencies(rotary_dim)
+        return tuple(w / by for w, by in zip(theta, together(slowed, pairs), strict=True))
 
 
 @dataclass(frozen=True)
@@ -178,9 +179,9 @@ class DynamicNTK(ScaledRule):
         q = shortest if self.length is None else max(Fraction(self.length), shortest)
         return Fraction(self.factor) * q / shortest - (Fraction(self.factor) - 1)
 
-    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
-        """theta_i of each pair, to `digits` significant digits."""
-        return _ntk(self, self.alpha, rotary_dim, digits)
+    def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
+        """Those of a power law with the larger base."""
+        return _ntk(self, self.alpha, rotary_dim)
 
 
 def qwen_alpha(length: int, trained_length: int) -> int:
@@ -229,16 +230,19 @@ def base_for(rule: PowerLaw, alpha: Real, rotary_dim: int, digits: int) -> Decim
     return real(rule.base) * (exponent * real(alpha).ln()).exp()
 
 
-def _ntk(remap: NTK | DynamicNTK, alpha: Real, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
+def _ntk(scaling: NTK | DynamicNTK, alpha: Real, rotary_dim: int) -> tuple[Frequency, ...]:
     if rotary_dim == 2 and alpha != 1:
         raise NtkWidthError(
-            f"rotary_dim=2 with {shown(remap)}: the base is raised by alpha**(R/(R - 2)), which "
+            f"rotary_dim=2 with {shown(scaling)}: the base is raised by alpha**(R/(R - 2)), which "
             "has no value at R = 2; NTK scaling needs rotary_dim of at least 4"
         )
-    rule = remap.rule
+    rule = scaling.rule
     if alpha == 1 or rotary_dim == 0:
-        return rule.real_theta(rotary_dim, digits)
-    with real_arithmetic(digits):
-        denominator = rotary_dim if rule.denominator is None else rule.denominator
-        base = base_for(rule, alpha, rotary_dim, digits)
-        return ladder_of(base, real(denominator), rotary_dim // 2)
+        return rule.frequencies(rotary_dim)
+    pairs = rotary_dim // 2
+    below = rotary_dim if rule.denominator is None else rule.denominator
+
+    def theta(digits: int) -> tuple[Decimal, ...]:
+        return ladder_of(base_for(rule, alpha, rotary_dim, digits), real(below), pairs)
+
+    return tuple(map(Frequency, together(theta, pairs)))

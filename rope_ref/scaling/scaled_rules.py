@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from rope_ref.arguments import shown
 from rope_ref.errors import FrequencyCountError, FrequencyValueError
+from rope_ref.exact.frequency import Computed, Frequency
 from rope_ref.exact.real import (
     DIGITS,
     Real,
@@ -23,21 +24,20 @@ from rope_ref.exact.real import (
     logarithm,
     number,
     optional,
-    pi,
     positive,
     positives,
     real,
     real_arithmetic,
 )
-from rope_ref.scaling.frequencies import PowerLaw, RealRule
+from rope_ref.scaling.frequencies import FrequencyRule, PowerLaw
 
 __all__ = ["Linear", "Llama3", "LongRoPE", "Proportional", "ScaledRule"]
 
 
-class ScaledRule(RealRule):
+class ScaledRule(FrequencyRule):
     """A rule over a rule. What it does not change is that rule's."""
 
-    rule: RealRule
+    rule: FrequencyRule
 
     @property
     def amplitude(self) -> Fraction:
@@ -52,7 +52,7 @@ class ScaledRule(RealRule):
         return f"{type(self).__name__}({shown(self.rule)}, {given})"
 
     def _needs_rule(self, call: str) -> None:
-        if not isinstance(self.rule, RealRule):
+        if not isinstance(self.rule, FrequencyRule):
             raise FrequencyValueError(
                 f"{call}: rule must be a frequency rule such as PowerLaw(10000), got "
                 f"{shown(self.rule)}"
@@ -92,7 +92,7 @@ class Linear(ScaledRule):
     Source: Chen et al., Position Interpolation, arXiv:2306.15595, equation 4.
     """
 
-    rule: RealRule
+    rule: FrequencyRule
     _: KW_ONLY
     factor: Real
 
@@ -101,16 +101,9 @@ class Linear(ScaledRule):
         self._needs_rule(call)
         self._set(factor=positive(self.factor, call, "factor", "1 changes nothing"))
 
-    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
-        """theta_i of each pair, to `digits` significant digits."""
-        with real_arithmetic(digits):
-            theta = self.rule.real_theta(rotary_dim, digits)
-            return tuple(each / real(self.factor) for each in theta)
-
-    def rational_turns(self, rotary_dim: int) -> tuple[Fraction | None, ...]:
-        """The turns of the rule below, divided."""
-        turns = self.rule.rational_turns(rotary_dim)
-        return tuple(None if t is None else t / Fraction(self.factor) for t in turns)
+    def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
+        """Those of the rule below, divided."""
+        return tuple(w / self.factor for w in self.rule.frequencies(rotary_dim))
 
 
 @dataclass(frozen=True)
@@ -149,7 +142,7 @@ class LongRoPE(ScaledRule):
     huggingface/transformers, where it was called ``su`` and, for Phi-3, ``yarn``.
     """
 
-    rule: RealRule
+    rule: FrequencyRule
     _: KW_ONLY
     short_factors: Sequence[Real]
     long_factors: Sequence[Real]
@@ -204,21 +197,11 @@ class LongRoPE(ScaledRule):
             ratio = logarithm(self.factor) / logarithm(self.original_length)
             return self.rule.amplitude * Fraction((1 + ratio).sqrt())
 
-    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
-        """theta_i of each pair, to `digits` significant digits."""
+    def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
+        """Those of the rule below, each divided by its own factor."""
         factors = self._in_use(rotary_dim)
-        theta = self.rule.real_theta(rotary_dim, digits)
-        with real_arithmetic(digits):
-            return tuple(w / real(factor) for w, factor in zip(theta, factors, strict=True))
-
-    def rational_turns(self, rotary_dim: int) -> tuple[Fraction | None, ...]:
-        """The turns of the rule below, divided."""
-        turns = self.rule.rational_turns(rotary_dim)
-        factors = self._in_use(rotary_dim)
-        return tuple(
-            None if t is None else t / Fraction(factor)
-            for t, factor in zip(turns, factors, strict=True)
-        )
+        theta = self.rule.frequencies(rotary_dim)
+        return tuple(w / factor for w, factor in zip(theta, factors, strict=True))
 
     def _in_use(self, rotary_dim: int) -> Sequence[Real]:
         for name, factors in (("short", self.short_factors), ("long", self.long_factors)):
@@ -264,7 +247,7 @@ class Llama3(ScaledRule):
     xformers.
     """
 
-    rule: RealRule
+    rule: FrequencyRule
     _: KW_ONLY
     factor: Real
     low_freq_factor: Real = 1.0
@@ -293,36 +276,29 @@ class Llama3(ScaledRule):
             )
         choice(self.boundary, ("slow", "fast"), call, "boundary")
 
-    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
-        """theta_i of each pair, to `digits` significant digits."""
-        theta = self.rule.real_theta(rotary_dim, digits)
-        exact_turns = self.rule.rational_turns(rotary_dim)
-        with real_arithmetic(digits):
-            length = real(self.original_length)
-            turns = [
-                abs(length * w / (2 * pi(digits)) if t is None else length * real(t))
-                for w, t in zip(theta, exact_turns, strict=True)
-            ]
-            low, high = real(self.low_freq_factor), real(self.high_freq_factor)
-            kept = [self._kept(n, low, high) for n in turns]
-            factor = real(self.factor)
-            return tuple(
-                w * share + w / factor * (1 - share) for w, share in zip(theta, kept, strict=True)
-            )
+    def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
+        """Those of the rule below: kept, divided, or part of each."""
+        theta = self.rule.frequencies(rotary_dim)
+        return tuple(w.blend(w / self.factor, self._kept(w)) for w in theta)
 
-    def rational_turns(self, rotary_dim: int) -> tuple[Fraction | None, ...]:
-        """Rational where the rule below is: the blend is made of its turns."""
-        length, factor = Fraction(self.original_length), Fraction(self.factor)
-        low, high = Fraction(self.low_freq_factor), Fraction(self.high_freq_factor)
-        turns = self.rule.rational_turns(rotary_dim)
-        kept = [None if t is None else self._kept(length * abs(t), low, high) for t in turns]
-        return tuple(
-            None if share is None or t is None else t * (share + (1 - share) / factor)
-            for t, share in zip(turns, kept, strict=True)
-        )
+    def _kept(self, frequency: Frequency) -> Fraction | Computed:
+        """How much of a frequency is kept: 0 if slow, 1 if fast; exact for rational turns."""
+        ends = (self.original_length, self.low_freq_factor, self.high_freq_factor)
+        turns = frequency.rational
+        if turns is not None:
+            length, low, high = (Fraction(end) for end in ends)
+            share: Fraction = self._share(length * abs(turns), low, high)
+            return share
 
-    def _kept(self, turns: Any, low: Any, high: Any) -> Any:
-        """How much of the frequency is kept as it is: 0 slow, 1 fast. Decimal or Fraction."""
+        def computed(n: int) -> Decimal:
+            length, low, high = (real(end) for end in ends)
+            share: Decimal = self._share(length * abs(frequency.turns(n)), low, high)
+            return share
+
+        return computed
+
+    def _share(self, turns: Any, low: Any, high: Any) -> Any:
+        """What is kept of a pair with so many turns; Decimal or Fraction."""
         if turns == low:
             return type(turns)(0 if self.boundary == "slow" else 1)
         if turns < low:
@@ -358,7 +334,7 @@ class Proportional(ScaledRule):
     ``partial_rotary_factor``. vLLM does not divide by the factor.
     """
 
-    rule: RealRule
+    rule: FrequencyRule
     _: KW_ONLY
     fraction: Real
     factor: Real = 1.0
@@ -378,17 +354,9 @@ class Proportional(ScaledRule):
         """How many pairs turn; by float64, as the systems count."""
         return int(float(self.fraction) * rotary_dim // 2)
 
-    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
-        """theta_i of each pair, to `digits` significant digits."""
+    def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
+        """Those of the rule below, divided, and 0 for the pairs that stand still."""
         turning = self.turning(rotary_dim)
-        theta = self.rule.real_theta(rotary_dim, digits)
-        with real_arithmetic(digits):
-            moving = tuple(w / real(self.factor) for w in theta[:turning])
-        return moving + (Decimal(0),) * (len(theta) - turning)
-
-    def rational_turns(self, rotary_dim: int) -> tuple[Fraction | None, ...]:
-        """Those of the rule below, divided; 0 for a pair that stands still."""
-        turning = self.turning(rotary_dim)
-        turns = self.rule.rational_turns(rotary_dim)
-        moving = tuple(None if t is None else t / Fraction(self.factor) for t in turns[:turning])
-        return moving + (Fraction(0),) * (len(turns) - turning)
+        theta = self.rule.frequencies(rotary_dim)
+        still = Frequency.of_turns(Fraction(0))
+        return tuple(w / self.factor if i < turning else still for i, w in enumerate(theta))

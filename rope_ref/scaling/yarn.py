@@ -19,6 +19,7 @@ from typing import Literal
 
 from rope_ref.arguments import shown
 from rope_ref.errors import FrequencyValueError
+from rope_ref.exact.frequency import Computed, Frequency, together
 from rope_ref.exact.real import (
     DIGITS,
     Real,
@@ -153,13 +154,13 @@ class YaRN(ScaledRule):
         with real_arithmetic(DIGITS):
             return self._ends(rotary_dim, DIGITS)
 
-    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
-        """theta_i of each pair, to `digits` significant digits."""
-        theta = self.rule.real_theta(rotary_dim, digits)
-        with real_arithmetic(digits):
-            slow = _ramp(*self._ends(rotary_dim, digits), len(theta))
-            factor = real(self.factor)
-            return tuple(w / factor * g + w * (1 - g) for w, g in zip(theta, slow, strict=True))
+    def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
+        """Those of the rule below, divided to the share that the ramp says."""
+        theta = self.rule.frequencies(rotary_dim)
+        ramp = together(
+            lambda digits: _ramp(*self._ends(rotary_dim, digits), len(theta)), len(theta)
+        )
+        return tuple((w / self.factor).blend(w, g) for w, g in zip(theta, ramp, strict=True))
 
     def _ends(self, rotary_dim: int, digits: int) -> tuple[Decimal, Decimal]:
         low, high = (
@@ -254,30 +255,29 @@ class NTKByParts(ScaledRule):
             gammas=_two(self.gammas, call, "gammas"),
         )
 
-    def real_theta(self, rotary_dim: int, digits: int) -> tuple[Decimal, ...]:
-        """theta_i of each pair, to `digits` significant digits."""
-        plain = self.rule.real_theta(rotary_dim, digits)
-        ntk = NTK(self.rule, alpha=self.factor).real_theta(rotary_dim, digits)
-        with real_arithmetic(digits):
-            factor = real(self.factor)
-            to_ntk = self._kept(self.betas, self.ntk_factor, rotary_dim, digits)
-            to_plain = self._kept(self.gammas, self.extrapolation_factor, rotary_dim, digits)
-            theta = []
-            for w, n, first, second in zip(plain, ntk, to_ntk, to_plain, strict=True):
-                scaled = w / factor * (1 - first) + n * first
-                theta.append(scaled * (1 - second) + w * second)
-            return tuple(theta)
-
-    def _kept(
-        self, turns: tuple[Real, Real], share: Real, rotary_dim: int, digits: int
-    ) -> list[Decimal]:
-        low, high = (
-            _pair_with_turns(self.rule, n, self.original_length, rotary_dim, digits) for n in turns
+    def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
+        """Those of the rule below, of NTK and of the division, blended by two ramps."""
+        plain = self.rule.frequencies(rotary_dim)
+        ntk = NTK(self.rule, alpha=self.factor).frequencies(rotary_dim)
+        to_ntk = self._kept(self.betas, self.ntk_factor, rotary_dim)
+        to_plain = self._kept(self.gammas, self.extrapolation_factor, rotary_dim)
+        return tuple(
+            w.blend(n.blend(w / self.factor, first), second)
+            for w, n, first, second in zip(plain, ntk, to_ntk, to_plain, strict=True)
         )
-        low, high = _cut(low, high, rotary_dim - 1, truncate=True)
-        if low == high:
-            high += real(Fraction(1, 1000))
-        return [(1 - g) * real(share) for g in _ramp(low, high, rotary_dim // 2)]
+
+    def _kept(self, turns: tuple[Real, Real], share: Real, rotary_dim: int) -> tuple[Computed, ...]:
+        def compute(digits: int) -> list[Decimal]:
+            low, high = (
+                _pair_with_turns(self.rule, n, self.original_length, rotary_dim, digits)
+                for n in turns
+            )
+            low, high = _cut(low, high, rotary_dim - 1, truncate=True)
+            if low == high:
+                high += real(Fraction(1, 1000))
+            return [(1 - g) * real(share) for g in _ramp(low, high, rotary_dim // 2)]
+
+        return together(compute, rotary_dim // 2)
 
 
 def _power_law_above_1(remap: ScaledRule, call: str) -> None:

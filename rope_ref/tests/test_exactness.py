@@ -184,19 +184,21 @@ def test_bases_far_from_one(oracle, base, rotary_dim):
 
 @pytest.mark.parametrize("bits", [64, 192, 500, 2048])
 def test_turns_in_fixed_point(oracle, bits):
-    """scaled_turns() is within one unit of theta / 2 pi * 2**bits, for any number of bits."""
+    """Turns in fixed point are within one unit of theta / 2 pi, for any number of bits."""
     with ctx.workprec(4000):
         turn = 2 * oracle.pi
         for base in (10000, 1234.5678, 1e300, 1e-300):
             thetas = oracle.power_law(base, 16)
-            for got, theta in zip(rr.PowerLaw(base).scaled_turns(16, bits), thetas, strict=True):
-                assert abs(theta / turn * oracle.exact(2**bits) - got) <= 1
-        given = rr.ExplicitFrequencies(VALUES).scaled_turns(2 * len(VALUES), bits)
+            for got, theta in zip(rr.PowerLaw(base).frequencies(16), thetas, strict=True):
+                units = theta / turn * oracle.exact(2**bits)
+                assert abs(units - got.scaled_turns(bits)) <= 1
+        given = rr.ExplicitFrequencies(VALUES).frequencies(2 * len(VALUES))
         for got, value in zip(given, VALUES, strict=True):
-            assert abs(oracle.exact(value) / turn * oracle.exact(2**bits) - got) <= 1
-        given = rr.ExplicitFrequencies(turns=TURNS).scaled_turns(2 * len(TURNS), bits)
+            units = oracle.exact(value) / turn * oracle.exact(2**bits)
+            assert abs(units - got.scaled_turns(bits)) <= 1
+        given = rr.ExplicitFrequencies(turns=TURNS).frequencies(2 * len(TURNS))
         for got, turns in zip(given, TURNS, strict=True):
-            assert abs(turns * 2**bits - got) <= 1
+            assert abs(turns * 2**bits - got.scaled_turns(bits)) <= 1
 
 
 def test_given_values(oracle):

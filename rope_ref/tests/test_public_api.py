@@ -200,7 +200,7 @@ def test_a_spec_holds_plain_integers():
 
 
 def test_a_rule_gives_one_number_for_each_pair():
-    """Its three methods return R/2 entries, none of them for a RoPE that rotates nothing."""
+    """Its methods return R/2 entries, none of them for a RoPE that rotates nothing."""
     for pairs in (0, 1, 3):
         ones = [1.0] * pairs
         for rule in (
@@ -208,33 +208,23 @@ def test_a_rule_gives_one_number_for_each_pair():
             rr.ExplicitFrequencies(ones),
             rr.ExplicitFrequencies(turns=ones),
         ):
-            for numbers in (
-                rule.theta(2 * pairs),
-                rule.rational_turns(2 * pairs),
-                rule.scaled_turns(2 * pairs, 64),
-            ):
-                assert len(numbers) == pairs
+            assert len(rule.theta(2 * pairs)) == len(rule.frequencies(2 * pairs)) == pairs
 
 
 def test_a_rule_of_ones_own():
-    """Any hashable object with the members of FrequencyRule serves as frequencies."""
+    """A subclass of FrequencyRule says its frequencies, and serves as any other rule."""
 
     @dataclasses.dataclass(frozen=True)
-    class Halved:
+    class Halved(rr.FrequencyRule):
         rule: rr.PowerLaw
-        amplitude: Fraction = Fraction(1)
 
-        def theta(self, rotary_dim):
-            return tuple(theta / 2 for theta in self.rule.theta(rotary_dim))
-
-        def rational_turns(self, rotary_dim):
-            return (None,) * (rotary_dim // 2)
-
-        def scaled_turns(self, rotary_dim, bits):
-            return tuple(turns // 2 for turns in self.rule.scaled_turns(rotary_dim, bits))
+        def frequencies(self, rotary_dim):
+            return tuple(frequency / 2 for frequency in self.rule.frequencies(rotary_dim))
 
     halved = rr.RopeSpec(8, layout="half", frequencies=Halved(rr.PowerLaw()))
     plain = rr.RopeSpec(8, layout="half")
+    assert halved.frequencies.amplitude == 1
+    assert halved.theta().tolist() == [theta / 2 for theta in plain.theta()]
     even = np.arange(-50, 50) * 2
     for ours, theirs in zip(rr.cos_sin(even, halved), rr.cos_sin(even // 2, plain), strict=True):
         # The same angle by way of other products: each within 0.8 ulp of it.

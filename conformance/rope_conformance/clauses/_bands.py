@@ -28,8 +28,8 @@ _SAME = Decimal(10) ** -30  # as a part of theta
 @lru_cache(maxsize=64)
 def bands_of(rule: ScaledRule, rotary_dim: int) -> dict[str, Flags]:
     """Which pairs are kept, divided by the factor, still, or something between."""
-    before = rule.rule.real_theta(rotary_dim, _DIGITS)
-    after = rule.real_theta(rotary_dim, _DIGITS)
+    before = [w.digits(_DIGITS) for w in rule.rule.frequencies(rotary_dim)]
+    after = [w.digits(_DIGITS) for w in rule.frequencies(rotary_dim)]
     with real_arithmetic(_DIGITS):
         whole = [v * real(_divisor(rule)) for v in after]
         still = np.array([v == 0 for v in after], dtype=bool)

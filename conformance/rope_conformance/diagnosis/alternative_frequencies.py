@@ -32,7 +32,7 @@ from rope_ref.scaling import (
     YaRN,
     qwen_alpha,
 )
-from rope_ref.scaling.frequencies import RealRule
+from rope_ref.scaling.frequencies import FrequencyRule
 
 __all__ = ["FACTORS", "AlternativeFrequencies", "axial_readings", "readings", "theta_of"]
 
@@ -54,9 +54,9 @@ class AlternativeFrequencies:
     fault: Fault = "scaling"
 
 
-def theta_of(rule: RealRule, rotary_dim: int) -> Array:
+def theta_of(rule: FrequencyRule, rotary_dim: int) -> Array:
     """theta_i in float64, without the many digits that a reference needs."""
-    return np.array([float(w) for w in rule.real_theta(rotary_dim, _DIGITS)])
+    return np.array([float(w.digits(_DIGITS)) for w in rule.frequencies(rotary_dim)])
 
 
 @lru_cache(maxsize=64)
@@ -83,14 +83,14 @@ def readings(
     base = base_below(rule)
     for other_base in _BASES if base is not None else ():
         if other_base != base:
-            theta = theta_of(with_base(rule, other_base), rotary_dim)  # type: ignore[arg-type]
+            theta = theta_of(with_base(rule, other_base), rotary_dim)
             words = f"the base below the remap is {other_base:g}, claimed {float(base or 0):g}"
             found.append(AlternativeFrequencies(words, theta, fault="config"))
     same = [r.second is None and np.allclose(r.theta, own, rtol=1e-12, atol=0) for r in found]
     return tuple(each for each, equal in zip(found, same, strict=True) if not equal)
 
 
-def axial_readings(rule: Axial) -> Iterator[tuple[str, RealRule]]:
+def axial_readings(rule: Axial) -> Iterator[tuple[str, FrequencyRule]]:
     """A ladder for each axis: the remap of one is missing, or is on all."""
     plain = plain_rule(rule)
     assert isinstance(plain, Axial)
@@ -113,7 +113,7 @@ def _name(rule: ScaledRule) -> str:
     return type(rule).__name__
 
 
-def _other_rules(rule: Any) -> Iterator[tuple[str, RealRule]]:
+def _other_rules(rule: Any) -> Iterator[tuple[str, FrequencyRule]]:
     """The rule with one parameter changed, and simpler rules in its place."""
     yield f"{_name(rule)} is not applied: the frequencies are those below it", rule.rule
     if not isinstance(rule, LongRoPE | Linear):
@@ -147,7 +147,7 @@ def _other_rules(rule: Any) -> Iterator[tuple[str, RealRule]]:
             )
 
 
-def _usual_values(rule: Any) -> Iterator[tuple[str, RealRule]]:
+def _usual_values(rule: Any) -> Iterator[tuple[str, FrequencyRule]]:
     """A parameter that is not read but has its usual value, or is cut to a whole number."""
     for each in fields(rule):
         own, usual = getattr(rule, each.name), each.default
@@ -169,13 +169,13 @@ def _shown(value: Any) -> str:
 
 
 @singledispatch
-def _own_rules(rule: ScaledRule) -> Iterator[tuple[str, RealRule]]:
+def _own_rules(rule: ScaledRule) -> Iterator[tuple[str, FrequencyRule]]:
     """Readings by rules that only this kind of remap has."""
     yield from ()
 
 
 @_own_rules.register
-def _(rule: YaRN) -> Iterator[tuple[str, RealRule]]:
+def _(rule: YaRN) -> Iterator[tuple[str, FrequencyRule]]:
     flipped = not rule.truncate
     rounding = "rounding" if flipped else "without rounding"
     yield (
@@ -194,7 +194,7 @@ def _(rule: YaRN) -> Iterator[tuple[str, RealRule]]:
 
 
 @_own_rules.register
-def _(rule: LongRoPE) -> Iterator[tuple[str, RealRule]]:
+def _(rule: LongRoPE) -> Iterator[tuple[str, FrequencyRule]]:
     trained = rule.original_length
     if rule.is_long:
         yield "the short factors are used, the text is long", rule.at(trained)
@@ -204,7 +204,7 @@ def _(rule: LongRoPE) -> Iterator[tuple[str, RealRule]]:
 
 
 @_own_rules.register
-def _(rule: DynamicNTK) -> Iterator[tuple[str, RealRule]]:
+def _(rule: DynamicNTK) -> Iterator[tuple[str, FrequencyRule]]:
     trained, factor = float(rule.original_length), float(rule.factor)
     length = trained if rule.length is None else max(float(rule.length), trained)
     alphas = {
@@ -226,7 +226,7 @@ def _(rule: DynamicNTK) -> Iterator[tuple[str, RealRule]]:
 
 
 @_own_rules.register
-def _(rule: NTK) -> Iterator[tuple[str, RealRule]]:
+def _(rule: NTK) -> Iterator[tuple[str, FrequencyRule]]:
     yield (
         "the remap is vLLM's, which slows the first pair too",
         FixedNTK(rule.rule, factor=rule.alpha),
@@ -234,14 +234,14 @@ def _(rule: NTK) -> Iterator[tuple[str, RealRule]]:
 
 
 @_own_rules.register
-def _(rule: Llama3) -> Iterator[tuple[str, RealRule]]:
+def _(rule: Llama3) -> Iterator[tuple[str, FrequencyRule]]:
     for low, high in ((1, 4), (1, 1), (1, 32)):
         words = f"low_freq_factor and high_freq_factor are {low} and {high}"
         yield words, replace(rule, low_freq_factor=low, high_freq_factor=high)
 
 
 @_own_rules.register
-def _(rule: Proportional) -> Iterator[tuple[str, RealRule]]:
+def _(rule: Proportional) -> Iterator[tuple[str, FrequencyRule]]:
     fraction = float(rule.fraction)
     if 2 * fraction <= 1:
         words = "twice as many pairs turn: channels are counted for pairs"

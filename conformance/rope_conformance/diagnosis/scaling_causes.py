@@ -28,7 +28,7 @@ from rope_conformance.inputs.rule_variants import base_below
 from rope_conformance.judging.context import CheckContext
 from rope_ref import PowerLaw, RopeSpec, pair_channels
 from rope_ref.scaling import NTK, Axial, DynamicNTK, Linear, Llama3, LongRoPE, ScaledRule, YaRN
-from rope_ref.scaling.frequencies import RealRule
+from rope_ref.scaling.frequencies import FrequencyRule
 
 __all__ = ["applied_remaps", "remap_suspects", "wrong_rest"]
 
@@ -272,7 +272,7 @@ def applied_remaps(p: npt.NDArray[np.generic], spec: RopeSpec, seen: Complex) ->
         )
 
 
-def _common_remaps(rule: PowerLaw, factor: int) -> Iterator[tuple[str, RealRule]]:
+def _common_remaps(rule: PowerLaw, factor: int) -> Iterator[tuple[str, FrequencyRule]]:
     yield f"NTK with alpha={factor}", NTK(rule, alpha=factor)
     for length in (2048, 4096, 8192, 16384, 32768):
         words = f"factor={factor}, original_length={length}"

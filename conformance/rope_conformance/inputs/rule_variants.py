@@ -12,7 +12,7 @@ from rope_ref import PowerLaw
 from rope_ref.exact.real import Real
 from rope_ref.scaling import Divided, FixedNTK, Linear, Llama3, Proportional
 from rope_ref.scaling.axial import Axial, Reordered
-from rope_ref.scaling.frequencies import FrequencyRule, RealRule
+from rope_ref.scaling.frequencies import FrequencyRule
 from rope_ref.scaling.scaled_rules import LongRoPE, ScaledRule
 from rope_ref.scaling.yarn import NTKByParts, YaRN
 
@@ -35,10 +35,10 @@ _LISTS = ("short_factors", "long_factors", "factors")  # with an entry for each 
 
 def plain_rule(rule: FrequencyRule) -> FrequencyRule:
     """What lies below all remaps, those of single axes too."""
-    return _below(rule) if isinstance(rule, RealRule) else rule
+    return _below(rule)
 
 
-def _below(rule: RealRule) -> RealRule:
+def _below(rule: FrequencyRule) -> FrequencyRule:
     if isinstance(rule, Axial):
         return replace(rule, rules=tuple(_below(each) for each in rule.rules))
     if isinstance(rule, Reordered):

@@ -237,7 +237,7 @@ def test_an_amplitude_on_the_angle(printed):
 )
 def test_dynamic_bases(printed, length, base):
     """The base that goes with each length; a system with one table always has that of 16384."""
-    second = dynamic(length).real_theta(128, 80)[1]
+    second = dynamic(length).frequencies(128)[1].digits(80)
     assert float(second ** Decimal(-64)) == printed(base)
 
 

@@ -233,7 +233,7 @@ def test_ntk_has_no_value_at_two_channels(rule):
     """R/(R - 2) is infinite at R = 2; where nothing is changed there is nothing to refuse."""
     for call in (
         lambda: rule.theta(2),
-        lambda: rule.scaled_turns(2, 64),
+        lambda: rule.frequencies(2),
         lambda: rr.RopeSpec(2, layout="half", frequencies=rule),
     ):
         refuse(call, "rotary_dim=2", "R = 2", "at least 4", error=errors.NtkWidthError)
@@ -247,7 +247,7 @@ def test_longrope_needs_a_factor_for_each_pair(name):
     rule = rr.scaling.LongRoPE(PAPER, **{**GOOD[rr.scaling.LongRoPE], name: (1, 2, 3)})
     for call in (
         lambda: rule.theta(4),
-        lambda: rule.rational_turns(4),
+        lambda: rule.frequencies(4),
         lambda: rr.RopeSpec(4, layout="half", frequencies=rule),
     ):
         refuse(
@@ -277,7 +277,7 @@ def test_longrope_needs_a_factor_for_each_pair(name):
 def test_divided_needs_a_factor_for_each_pair():
     """R/2 of them, all positive."""
     rule = rr.scaling.Divided(PAPER, factors=(1, 2, 3))
-    for call in (lambda: rule.theta(4), lambda: rule.rational_turns(4)):
+    for call in (lambda: rule.theta(4), lambda: rule.frequencies(4)):
         refuse(call, "rotary_dim=4 with Divided: 3 factors", error=errors.FrequencyCountError)
     for value, words in ((2.0, "factors must be a sequence"), ((1, 0), "factors[1] must be")):
         refuse(lambda value=value: rr.scaling.Divided(PAPER, factors=value), "Divided(", words)

@@ -338,7 +338,7 @@ def test_every_parameter_tells_rules_apart(rule):
 @pytest.mark.parametrize("rule", EACH[:6], ids=repr)
 def test_a_head_that_does_not_rotate(rule):
     """With rotary_dim 0 there are no frequencies, and that is no error."""
-    assert rule.theta(0) == rule.rational_turns(0) == rule.scaled_turns(0, 64) == ()
+    assert rule.theta(0) == rule.frequencies(0) == ()
     spec = rr.RopeSpec(4, layout="half", rotary_dim=0, frequencies=rule)
     assert rr.cos_sin([0, 1], spec)[0].shape == (2, 0)
 
@@ -346,7 +346,7 @@ def test_a_head_that_does_not_rotate(rule):
 @pytest.mark.parametrize("rule", EACH, ids=repr)
 def test_the_rule_below_decides_what_is_rational(rule):
     """Turns are rational where those of the rule below are, and agree with theta."""
-    turns = rule.rational_turns(6)
+    turns = [frequency.rational for frequency in rule.frequencies(6)]
     assert len(turns) == 3
     for theta, t in zip(rule.theta(6), turns, strict=True):
         assert (t is None) == (theta != 0)

@@ -17,7 +17,7 @@ LLAMA = rr.PowerLaw(5e5)
 
 def base_of(rule, rotary_dim):
     """The base of a ladder, told by its second pair."""
-    second = rule.real_theta(rotary_dim, 80)[1]
+    second = rule.frequencies(rotary_dim)[1].digits(80)
     return float(second ** (Decimal(-rotary_dim) / 2))
 
 
@@ -210,8 +210,9 @@ def test_llama3_on_the_boundary(boundary, kept):
             rr.ExplicitFrequencies(turns=turns), factor=8, high_freq_factor=high, boundary=boundary
         )
         first = turns[0] if kept else turns[0] / 8
-        assert rule.rational_turns(8) == (first, turns[1] / 8, turns[2], turns[3])
-        assert rule.theta(8) == rr.ExplicitFrequencies(turns=rule.rational_turns(8)).theta(8)
+        rational = [frequency.rational for frequency in rule.frequencies(8)]
+        assert rational == [first, turns[1] / 8, turns[2], turns[3]]
+        assert rule.theta(8) == rr.ExplicitFrequencies(turns=rational).theta(8)
 
 
 def test_longrope_changes_lists_after_the_original_length():
@@ -270,7 +271,7 @@ def test_rational_turns_stay_rational():
         ),
         (rr.scaling.Divided(given, factors=[2, 3]), (Fraction(1, 4), Fraction(1, 9))),
     ):
-        assert rule.rational_turns(4) == turns
+        assert tuple(frequency.rational for frequency in rule.frequencies(4)) == turns
         assert rule.amplitude == 3
         # A quarter turn per position: cos is exactly 0 or 3 at any integer.
         spec = rr.RopeSpec(4, layout="half", frequencies=rule)

@@ -10,7 +10,7 @@ from rope_conformance.zoo.honest.scaled import amplitude_of, rotated, theta_of
 from rope_conformance.zoo.member import control, wrong
 from rope_conformance.zoo.parts.plain import Array
 from rope_ref import PowerLaw, RopeSpec
-from rope_ref.scaling import DynamicNTK, Linear, Llama3, LongRoPE, RealRule, YaRN
+from rope_ref.scaling import DynamicNTK, FrequencyRule, Linear, Llama3, LongRoPE, YaRN
 
 Config = dict[str, Any]
 
@@ -97,7 +97,7 @@ class _Reader:
     def original(self, config: Config, scaling: Config) -> Any:
         return scaling.get(_LENGTH, config["max_position_embeddings"])
 
-    def rule(self, kind: str, plain: PowerLaw, scaling: Config, config: Config) -> RealRule:
+    def rule(self, kind: str, plain: PowerLaw, scaling: Config, config: Config) -> FrequencyRule:
         length = self.original(config, scaling)
         if kind == "linear":
             return Linear(plain, factor=scaling["factor"])
@@ -205,7 +205,7 @@ class config_odd_width_taken(_Reader):  # noqa: N801
 class config_scaling_ignored(_Reader):  # noqa: N801
     """The scaling is looked at and not used."""
 
-    def rule(self, kind: str, plain: PowerLaw, scaling: Config, config: Config) -> RealRule:
+    def rule(self, kind: str, plain: PowerLaw, scaling: Config, config: Config) -> FrequencyRule:
         super().rule(kind, plain, scaling, config)
         return plain
 
