@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from rope_ref.arguments import as_positions, shown
 from rope_ref.errors import FrequencyValueError, PositionShapeError
-from rope_ref.exact.real import choice
+from rope_ref.exact.parameters import choice
 from rope_ref.rotation import apply_cos_sin, as_real, check_shapes
 from rope_ref.scaling.ntk import DynamicNTK
 from rope_ref.scaling.scaled_rules import LongRoPE

@@ -15,17 +15,8 @@ import numpy.typing as npt
 
 from rope_ref.arguments import as_positions, shown
 from rope_ref.errors import FrequencyValueError, NegativePositionError
-from rope_ref.exact.real import (
-    DIGITS,
-    Real,
-    choice,
-    logarithm,
-    nearest,
-    number,
-    positive,
-    real,
-    real_arithmetic,
-)
+from rope_ref.exact.parameters import choice, number, positive
+from rope_ref.exact.real import DIGITS, Real, logarithm, nearest, real, real_arithmetic
 
 __all__ = ["log_temperature", "softmax_factor", "step_temperature"]
 

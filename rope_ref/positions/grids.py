@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from rope_ref.arguments import as_array, as_positions, shown
 from rope_ref.errors import CoordinateError, FrequencyValueError, GridError, PositionRangeError
-from rope_ref.exact.real import Real, exact
+from rope_ref.exact.parameters import exact
+from rope_ref.exact.real import Real
 from rope_ref.positions.sequences import count
 
 __all__ = [

@@ -7,7 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 
 from rope_ref.errors import FrequencyCountError
 from rope_ref.exact.frequency import Frequency
-from rope_ref.exact.real import Real, positives
+from rope_ref.exact.parameters import positives
+from rope_ref.exact.real import Real
 from rope_ref.scaling.frequencies import FrequencyRule
 from rope_ref.scaling.scaled_rules import ScaledRule
 

@@ -16,7 +16,8 @@ from functools import lru_cache
 from rope_ref.arguments import as_items, shown
 from rope_ref.errors import FrequencyCountError, FrequencyValueError
 from rope_ref.exact.frequency import Frequency, digits_of, together
-from rope_ref.exact.real import DIGITS, Real, exact, positive, real, real_arithmetic, rounded
+from rope_ref.exact.parameters import exact, positive
+from rope_ref.exact.real import DIGITS, Real, nearest, real, real_arithmetic
 
 __all__ = ["ExplicitFrequencies", "FrequencyRule", "PowerLaw", "frequencies_of"]
 
@@ -55,7 +56,12 @@ class FrequencyRule(ABC):
         FrequencyValueError
             If one is beyond the range of float64; and the errors of `frequencies`.
         """
-        return rounded(digits_of(frequencies_of(self, rotary_dim), DIGITS))
+        hint = "give a base, a factor or turns nearer to 1"
+        theta = digits_of(frequencies_of(self, rotary_dim), DIGITS)
+        return tuple(
+            nearest(each, f"theta() of pair {i}: the frequency", hint)
+            for i, each in enumerate(theta)
+        )
 
 
 @lru_cache(maxsize=64)

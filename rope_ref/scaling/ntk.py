@@ -13,7 +13,8 @@ from fractions import Fraction
 from rope_ref.arguments import as_integer, shown
 from rope_ref.errors import FrequencyValueError, NtkWidthError
 from rope_ref.exact.frequency import Frequency, together
-from rope_ref.exact.real import Real, optional, positive, real
+from rope_ref.exact.parameters import optional, positive
+from rope_ref.exact.real import Real, real
 from rope_ref.scaling.frequencies import PowerLaw, ladder_of
 from rope_ref.scaling.scaled_rules import ScaledRule
 

@@ -17,18 +17,8 @@ from typing import Any, Literal
 from rope_ref.arguments import shown
 from rope_ref.errors import FrequencyCountError, FrequencyValueError
 from rope_ref.exact.frequency import Computed, Frequency
-from rope_ref.exact.real import (
-    DIGITS,
-    Real,
-    choice,
-    logarithm,
-    number,
-    optional,
-    positive,
-    positives,
-    real,
-    real_arithmetic,
-)
+from rope_ref.exact.parameters import choice, number, optional, positive, positives
+from rope_ref.exact.real import DIGITS, Real, logarithm, real, real_arithmetic
 from rope_ref.scaling.frequencies import FrequencyRule, PowerLaw
 
 __all__ = ["Linear", "Llama3", "LongRoPE", "Proportional", "ScaledRule"]

@@ -20,19 +20,8 @@ from typing import Literal
 from rope_ref.arguments import shown
 from rope_ref.errors import FrequencyValueError
 from rope_ref.exact.frequency import Computed, Frequency, together
-from rope_ref.exact.real import (
-    DIGITS,
-    Real,
-    approximately,
-    choice,
-    logarithm,
-    number,
-    optional,
-    pi,
-    positive,
-    real,
-    real_arithmetic,
-)
+from rope_ref.exact.parameters import choice, number, optional, positive
+from rope_ref.exact.real import DIGITS, Real, approximately, logarithm, pi, real, real_arithmetic
 from rope_ref.scaling.frequencies import PowerLaw
 from rope_ref.scaling.ntk import NTK
 from rope_ref.scaling.scaled_rules import ScaledRule

@@ -70,6 +70,16 @@ class Oracle:
         assert len(error) == np.size(got) == len(truth)
         return np.array(error)
 
+    def rounded_once(self, truth: arb) -> float:
+        """The float64 nearest to a real number: both ends of its ball round to it."""
+        ends = []
+        for end in (truth.lower(), truth.upper()):
+            digits, exponent = end.man_exp()
+            # Python rounds a fraction correctly, a subnormal too.
+            ends.append(float(Fraction(int(digits)) * Fraction(2) ** int(exponent)))
+        assert ends[0] == ends[1], "not enough bits to tell"
+        return ends[0]
+
     def error(self, got: float, truth: arb, low: float = 0.0) -> float:
         """Largest possible absolute distance of ``got + low`` from the truth."""
         return float((truth - float(got) - float(low)).abs_upper())
