@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+import reprlib
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,27 @@ from rope_ref.errors import (
 )
 
 __all__ = [
+    "FloatArray",
+    "IntArray",
     "POSITION_LIMIT",
     "as_array",
     "as_integer",
     "as_items",
     "as_positions",
+    "brief",
     "is_one_of",
     "is_real",
     "shown",
 ]
 
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
 POSITION_LIMIT = 2**53
 """Beyond it float64 does not hold every integer."""
+
+_BEGINNING = reprlib.Repr()
+_BEGINNING.maxstring = _BEGINNING.maxother = 60
 
 
 def as_integer(value: object) -> int | None:
@@ -70,18 +80,33 @@ def is_one_of(value: object, known: Iterable[object]) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value as a message can hold it: in one line, or its kind if it cannot be printed."""
+    """A caller's argument for a message: all of its repr, in one line, to be tried again."""
+    return _printed(value, repr)
+
+
+def brief(value: object) -> str:
+    """A value from a config for a message: of any size, so only its beginning, or its length."""
+    if isinstance(value, Mapping | list | tuple):
+        return f"{type(value).__name__} of {len(value)}"
+    if isinstance(value, int) and value.bit_length() > 100:
+        return _size(value)
+    return _printed(value, _BEGINNING.repr)
+
+
+def _printed(value: object, how: Callable[[object], str]) -> str:
     try:
-        return " ".join(repr(value).splitlines())
+        return " ".join(how(value).splitlines())
     except Exception:  # integers of more than 4300 digits, or a __repr__ of whatever class
-        if isinstance(value, int):
-            return f"an integer of {value.bit_length()} bits"
-        return f"a value of type {type(value).__name__}"
+        return _size(value) if isinstance(value, int) else f"a value of type {type(value).__name__}"
+
+
+def _size(value: int) -> str:
+    return f"an integer of {value.bit_length()} bits"
 
 
 def as_positions(
     positions: npt.ArrayLike, call: str, name: str = "positions"
-) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
+) -> IntArray | FloatArray:
     """Positions as int64 or float64, unchanged in value; `name` is that of the argument.
 
     Raises

@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.arguments import as_positions
+from rope_ref.arguments import FloatArray, as_positions
 from rope_ref.errors import HeadGroupError, RopeError, ShapeError
 from rope_ref.rotation import apply_rope, as_real, rotation_matrix
 from rope_ref.spec import RopeSpec, demand_spec
 
 __all__ = ["attention_logits", "relative_logit"]
-
-Array = npt.NDArray[np.float64]
 
 
 def attention_logits(
@@ -24,7 +22,7 @@ def attention_logits(
     *,
     axes: str,
     scale: float = 1.0,
-) -> Array:
+) -> FloatArray:
     """Return the scores ``scale * rope(q) . rope(k)`` of every query with every key.
 
     Parameters
@@ -124,7 +122,7 @@ def relative_logit(
 
 def _rotated(
     x: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, axes: str, call: str
-) -> Array:
+) -> FloatArray:
     """`apply_rope` with the axes in the order bhtd."""
     try:
         y = apply_rope(x, positions, spec, axes=axes)

@@ -35,12 +35,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rope_ref.arguments import FloatArray, IntArray
 from rope_ref.exact.frequency import scaled_turns_of
 from rope_ref.exact.real import pi_fixed_point
 from rope_ref.scaling.frequencies import FrequencyRule, frequencies_of
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+_Limb = npt.NDArray[np.uint64]
 
 _BLOCK = 4096  # elements worked on at once: they and their temporaries stay in cache
 _LIMBS = 6  # 32-bit limbs of t modulo one turn; the product uses 4 or 5 of them
@@ -60,16 +60,16 @@ _FULL = float(_TWO_PI)
 class Angle(NamedTuple):
     """A phase: ``quarter`` quarter turns plus ``high + low`` radians."""
 
-    quarter: npt.NDArray[np.int64]
-    high: Array
-    low: Array
+    quarter: IntArray
+    high: FloatArray
+    low: FloatArray
 
 
 class Block(NamedTuple):
     """The angles of some positions (rows) and pairs (columns) of a table."""
 
-    rows: slice | Integers
-    columns: slice | Integers
+    rows: slice | IntArray
+    columns: slice | IntArray
     angle: Angle
 
 
@@ -107,7 +107,7 @@ class Ladder:
             dtype=np.uint64,
         )
 
-    def angles(self, positions: npt.NDArray[np.int64] | Array) -> Iterator[Block]:
+    def angles(self, positions: IntArray | FloatArray) -> Iterator[Block]:
         """Yield the angles of ``abs(positions) x pairs``, block by block.
 
         Parameters
@@ -146,7 +146,7 @@ class Ladder:
             real = np.abs(positions[fractional]).tolist()
             yield Block(fractional, np.array([i]), self._each(real, i))
 
-    def _limbs(self, p: Integers, wide: bool) -> Angle:
+    def _limbs(self, p: IntArray, wide: bool) -> Angle:
         """Angles of integer positions, all below 2**32 or (``wide``) below 2**53."""
         position = p.astype(np.uint64)[:, None]
         if wide:
@@ -188,7 +188,7 @@ class Ladder:
                 quarter[row, column], total[row, column], low[row, column] = exact
         return Angle(quarter, total, low)
 
-    def _rational(self, p: Integers, pair: int) -> Angle:
+    def _rational(self, p: IntArray, pair: int) -> Angle:
         """Angles of integer positions for a pair whose turns are rational."""
         turns = self._frequencies[pair].rational
         assert turns is not None
@@ -234,7 +234,7 @@ def ladder(rule: FrequencyRule, rotary_dim: int) -> Ladder:
     return Ladder(rule, rotary_dim)
 
 
-def _multiply(p: npt.NDArray[np.uint64], t: npt.NDArray[np.uint64]) -> list[npt.NDArray[np.uint64]]:
+def _multiply(p: _Limb, t: _Limb) -> list[_Limb]:
     """Limbs of ``p * t`` modulo one turn, most significant first.
 
     ``p`` is below 2**32. Only the low 32 bits of each limb count; the rest has
@@ -246,9 +246,7 @@ def _multiply(p: npt.NDArray[np.uint64], t: npt.NDArray[np.uint64]) -> list[npt.
     return limbs[::-1]
 
 
-def _add(
-    x: list[npt.NDArray[np.uint64]], y: list[npt.NDArray[np.uint64]]
-) -> list[npt.NDArray[np.uint64]]:
+def _add(x: list[_Limb], y: list[_Limb]) -> list[_Limb]:
     """Limbs of ``x + y`` modulo one turn."""
     limbs = [(x[-1] & _LOW32) + (y[-1] & _LOW32)]
     for a, b in zip(x[-2::-1], y[-2::-1], strict=True):

@@ -13,7 +13,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.arguments import as_array, as_integer, as_positions, is_one_of, is_real, shown
+from rope_ref.arguments import (
+    FloatArray,
+    IntArray,
+    as_array,
+    as_integer,
+    as_positions,
+    is_one_of,
+    is_real,
+    shown,
+)
 from rope_ref.errors import (
     AxesError,
     DtypeError,
@@ -39,12 +48,13 @@ __all__ = [
     "transpose_rope",
 ]
 
-Array = npt.NDArray[np.float64]
 
 _LARGE, _SMALL, _UNIT = (float.fromhex(h) for h in ("0x1p500", "0x1p-400", "0x1p600"))
 
 
-def apply_rope(x: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, *, axes: str) -> Array:
+def apply_rope(
+    x: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, *, axes: str
+) -> FloatArray:
     """Rotate each pair of channels of `x` by position x theta_i, times the amplitude.
 
     Parameters
@@ -80,7 +90,9 @@ def apply_rope(x: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, *, ax
     return _apply(x, cos, sin, spec, axes)
 
 
-def invert_rope(y: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, *, axes: str) -> Array:
+def invert_rope(
+    y: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, *, axes: str
+) -> FloatArray:
     """Undo `apply_rope`: rotate by minus the phase and divide by the amplitude.
 
     `y` comes in the spec's output layout and leaves in its layout. Parameters and
@@ -97,7 +109,7 @@ def invert_rope(y: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, *, a
 
 def transpose_rope(
     g: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, *, axes: str
-) -> Array:
+) -> FloatArray:
     """Apply the transposed map: rotate by minus the phase, times the amplitude.
 
     This is the gradient of `apply_rope`. It is the inverse only where the amplitude
@@ -118,7 +130,7 @@ def apply_cos_sin(
     axes: str,
     rotary_start: int = 0,
     output_layout: Layout | None = None,
-) -> Array:
+) -> FloatArray:
     """Rotate the pairs of `x` with a table of cos and sin: the table-level operation.
 
     Parameters
@@ -181,7 +193,7 @@ def apply_cos_sin(
 
 def apply_rope_complex(
     x: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, *, axes: str
-) -> Array:
+) -> FloatArray:
     """`apply_rope` as the paper first writes it: pairs as complex numbers, z e^(i p theta).
 
     Equal to `apply_rope` up to rounding (complex products fuse differently from one
@@ -200,7 +212,7 @@ def apply_rope_complex(
     return out
 
 
-def rotation_matrix(position: npt.ArrayLike, spec: RopeSpec) -> Array:
+def rotation_matrix(position: npt.ArrayLike, spec: RopeSpec) -> FloatArray:
     """Return the (D, D) matrix M with ``apply_rope(x) = M x`` at one position.
 
     Parameters
@@ -236,7 +248,7 @@ def rotation_matrix(position: npt.ArrayLike, spec: RopeSpec) -> Array:
 
 def apply_rope_parts(
     x: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, *, axes: str
-) -> tuple[Array, Array]:
+) -> tuple[FloatArray, FloatArray]:
     """`apply_rope` as ``(y, y_low)``: y and what its own rounding took from it.
 
     ``y + y_low``, as real numbers, is within about 2**-56 of A hypot(u, v) of the true
@@ -270,7 +282,7 @@ def apply_rope_parts(
     return high, low
 
 
-def pair_channels(spec: RopeSpec, *, output: bool = False) -> npt.NDArray[np.int64]:
+def pair_channels(spec: RopeSpec, *, output: bool = False) -> IntArray:
     """Return the two channels of each pair.
 
     Parameters
@@ -295,25 +307,27 @@ def pair_channels(spec: RopeSpec, *, output: bool = False) -> npt.NDArray[np.int
     return _channels(layout, spec.rotary_dim // 2, spec.rotary_start)
 
 
-def _channels(layout: Layout, pairs: int, start: int) -> npt.NDArray[np.int64]:
+def _channels(layout: Layout, pairs: int, start: int) -> IntArray:
     i = np.arange(pairs)
     if layout == "interleaved":
         return start + np.stack([2 * i, 2 * i + 1])
     return start + np.stack([i, i + pairs])
 
 
-def _apply(x: Array, cos: Array, sin: Array, spec: RopeSpec, axes: str) -> Array:
+def _apply(
+    x: FloatArray, cos: FloatArray, sin: FloatArray, spec: RopeSpec, axes: str
+) -> FloatArray:
     return _rotate(x, cos, sin, pair_channels(spec), pair_channels(spec, output=True), axes)
 
 
 def _rotate(
-    x: Array,
-    cos: Array,
-    sin: Array,
-    pairs: npt.NDArray[np.int64],
-    written: npt.NDArray[np.int64],
+    x: FloatArray,
+    cos: FloatArray,
+    sin: FloatArray,
+    pairs: IntArray,
+    written: IntArray,
     axes: str,
-) -> Array:
+) -> FloatArray:
     """The rotation itself: every function of this module but the complex form ends here."""
     cos, sin = _spread(cos, axes), _spread(sin, axes)
     y = x.copy()
@@ -338,12 +352,12 @@ def _reversed(spec: RopeSpec) -> RopeSpec:
     )
 
 
-def _move_channels_last(x: Array, axes: str) -> Array:
+def _move_channels_last(x: FloatArray, axes: str) -> FloatArray:
     """A view of x with the channel axis last."""
     return np.moveaxis(x, axes.index("d"), -1)
 
 
-def _spread(table: Array, axes: str) -> Array:
+def _spread(table: FloatArray, axes: str) -> FloatArray:
     """A table (T, R/2) or (B, T, R/2) as a view that broadcasts against x, channels last."""
     own = "bt"[-(table.ndim - 1) :]
     letters = axes.replace("d", "")
@@ -357,7 +371,7 @@ def _spread(table: Array, axes: str) -> Array:
 
 def _checked(
     x: npt.ArrayLike, positions: npt.ArrayLike, spec: RopeSpec, axes: str, function: str
-) -> tuple[Array, npt.NDArray[np.generic]]:
+) -> tuple[FloatArray, npt.NDArray[np.generic]]:
     """x in float64 and one position per token, or the error that says what does not fit."""
     call = f"{function}(x, positions, spec, axes={shown(axes)})"
     x = as_real(x, call, "x")
@@ -434,7 +448,7 @@ def check_axes(axes: str, ndim: int, call: str, shape: tuple[int, ...]) -> None:
         )
 
 
-def as_real(x: npt.ArrayLike, call: str, name: str) -> Array:
+def as_real(x: npt.ArrayLike, call: str, name: str) -> FloatArray:
     """An array as float64 (integers beyond 2**53 are rounded to it)."""
     array = as_array(x, DtypeError, call, name)
     if not is_real(array.dtype):

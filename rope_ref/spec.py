@@ -8,9 +8,8 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from rope_ref.arguments import as_integer, as_items, is_one_of, shown
+from rope_ref.arguments import FloatArray, as_integer, as_items, is_one_of, shown
 from rope_ref.errors import (
     HeadDimError,
     LayerTypeError,
@@ -126,7 +125,7 @@ class RopeSpec:
             hint = "give one nearer to 1"
             nearest(real(self.frequencies.amplitude), f"{call}: the amplitude", hint)
 
-    def theta(self) -> npt.NDArray[np.float64]:
+    def theta(self) -> FloatArray:
         """Return theta_i of each pair in radians per position.
 
         Returns
@@ -191,7 +190,7 @@ class LayerRopes:
 
 
 @lru_cache(maxsize=64)
-def _theta(rule: FrequencyRule, rotary_dim: int) -> npt.NDArray[np.float64]:
+def _theta(rule: FrequencyRule, rotary_dim: int) -> FloatArray:
     theta = np.array(rule.theta(rotary_dim), dtype=np.float64)
     theta.flags.writeable = False
     return theta

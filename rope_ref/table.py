@@ -12,16 +12,18 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.arguments import as_positions, shown
+from rope_ref.arguments import FloatArray, IntArray, as_positions, shown
 from rope_ref.errors import PositionShapeError
-from rope_ref.exact.sincos import Array, cos_sin_kernel, on_by_quarters, scaled
+from rope_ref.exact.sincos import cos_sin_kernel, on_by_quarters, scaled
 from rope_ref.phase import ladder
 from rope_ref.spec import RopeSpec, demand_spec
 
 __all__ = ["cos_sin", "cos_sin_parts"]
 
 
-def cos_sin(positions: npt.ArrayLike, spec: RopeSpec, *, unit: bool = False) -> tuple[Array, Array]:
+def cos_sin(
+    positions: npt.ArrayLike, spec: RopeSpec, *, unit: bool = False
+) -> tuple[FloatArray, FloatArray]:
     """Return cos and sin of ``direction * position * theta_i``, times the amplitude.
 
     Parameters
@@ -56,7 +58,7 @@ def cos_sin(positions: npt.ArrayLike, spec: RopeSpec, *, unit: bool = False) -> 
 
 def cos_sin_parts(
     positions: npt.ArrayLike, spec: RopeSpec, *, unit: bool = False
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
     """Return ``(cos, cos_low), (sin, sin_low)``: the table and what rounding took from it.
 
     ``cos + cos_low``, as real numbers, is the true value to about 2**-57 of it. For
@@ -86,7 +88,7 @@ def cos_sin_parts(
     return (cos, cos_low), (sin, sin_low)
 
 
-def _table(p: npt.NDArray[np.int64] | Array, spec: RopeSpec, unit: bool) -> Array:
+def _table(p: IntArray | FloatArray, spec: RopeSpec, unit: bool) -> FloatArray:
     """cos, cos_low, sin, sin_low of one-dimensional positions: shape (4, N, R/2)."""
     out = np.empty((4, p.size, spec.rotary_dim // 2))
     amplitude = Fraction(1) if unit else spec.frequencies.amplitude

@@ -19,11 +19,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
-__all__ = ["Array", "cos_sin_kernel", "on_by_quarters", "scaled", "two_product", "two_sum"]
+from rope_ref.arguments import FloatArray, IntArray
 
-Array = npt.NDArray[np.float64]
+__all__ = ["cos_sin_kernel", "on_by_quarters", "scaled", "two_product", "two_sum"]
 
 
 def _inverse_factorials(first: int, last: int) -> list[float]:
@@ -42,7 +41,9 @@ _COS = _inverse_factorials(4, 18)
 _SPLIT = 134217729.0  # 2**27 + 1: Veltkamp's constant, halves a float64 into 26 + 27 bits
 
 
-def cos_sin_kernel(x: Array, y: Array) -> tuple[Array, Array, Array, Array]:
+def cos_sin_kernel(
+    x: FloatArray, y: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """cos, cos_low, sin, sin_low of an angle ``x + y`` in [-pi/4, pi/4]."""
     # x = a + b with a of 26 bits, so that a*a is exact; x*x = square + rest.
     t = x * _SPLIT
@@ -75,7 +76,7 @@ def cos_sin_kernel(x: Array, y: Array) -> tuple[Array, Array, Array, Array]:
     return cos, cos_low, sin, sin_low
 
 
-def _polynomial(coefficients: list[float], z: Array) -> Array:
+def _polynomial(coefficients: list[float], z: FloatArray) -> FloatArray:
     """Horner's rule, constant term first in the list."""
     value = coefficients[-1] * z + coefficients[-2]
     for coefficient in coefficients[-3::-1]:
@@ -83,13 +84,13 @@ def _polynomial(coefficients: list[float], z: Array) -> Array:
     return value
 
 
-def _fast_two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+def _fast_two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """``a + b`` rounded, and what the rounding lost; needs |a| >= |b|."""
     total = a + b
     return total, b - (total - a)
 
 
-def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """``a + b`` rounded, and what the rounding lost (Knuth), whichever is larger."""
     total = a + b
     b_part = total - a
@@ -97,8 +98,8 @@ def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def on_by_quarters(
-    quarter: npt.NDArray[np.int64], cos: Array, cos_low: Array, sin: Array, sin_low: Array
-) -> tuple[Array, Array, Array, Array]:
+    quarter: IntArray, cos: FloatArray, cos_low: FloatArray, sin: FloatArray, sin_low: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Turn a point on the circle on by 0, 1, 2 or 3 quarter turns."""
     odd = (quarter & 1).astype(np.bool_)
     cos_sign = (1 - ((quarter + 1) & 2)).astype(np.float64)  # + - - +
@@ -111,7 +112,7 @@ def on_by_quarters(
     )
 
 
-def scaled(high: Array, low: Array, factor: Fraction) -> tuple[Array, Array]:
+def scaled(high: FloatArray, low: FloatArray, factor: Fraction) -> tuple[FloatArray, FloatArray]:
     """``(high + low) * factor`` as a sum of two, the factor exact."""
     # The power of two in the factor comes last: a huge one would overflow two_product.
     unit = np.ldexp(1.0, np.frexp(float(factor))[1] - 1)
@@ -122,7 +123,7 @@ def scaled(high: Array, low: Array, factor: Fraction) -> tuple[Array, Array]:
     return total * unit, rest * unit
 
 
-def two_product(a: Array, b: Array) -> tuple[Array, Array]:
+def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """``a * b`` rounded, and its rounding error (Dekker).
 
     Needs magnitudes below 2**996, and products that are 0 or above 2**-969: the halves
@@ -134,7 +135,7 @@ def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     return product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
 
 
-def _halves(a: Array) -> tuple[Array, Array]:
+def _halves(a: FloatArray) -> tuple[FloatArray, FloatArray]:
     """``a`` as a sum of 26 and 27 bits (Veltkamp)."""
     t = a * _SPLIT
     high = t - (t - a)

@@ -23,7 +23,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.arguments import as_positions, is_one_of, shown
+from rope_ref.arguments import FloatArray, as_positions, is_one_of, shown
 from rope_ref.errors import ChannelRopesError, LayoutError, TableShapeError
 from rope_ref.positions.pair_axes import axis_widths, total
 from rope_ref.rotation import apply_rope, as_real, check_axes, pair_channels
@@ -32,12 +32,10 @@ from rope_ref.spec import LAYOUTS, Layout, RopeSpec, demand_spec
 
 __all__ = ["apply_channel_ropes", "apply_channel_tables", "crossed_ropes", "pair_determinants"]
 
-Array = npt.NDArray[np.float64]
-
 
 def apply_channel_tables(
     x: npt.ArrayLike, cos: npt.ArrayLike, sin: npt.ArrayLike, *, layout: Layout, axes: str
-) -> Array:
+) -> FloatArray:
     """Return ``x cos + partner(x) sin``, channel by channel.
 
     The partner of a pair (u, v) is (-v, u).
@@ -90,7 +88,7 @@ def apply_channel_tables(
     return np.moveaxis(moved * tables[0] + partner * tables[1], [-2, -1], order)
 
 
-def pair_determinants(cos: npt.ArrayLike, sin: npt.ArrayLike, *, layout: Layout) -> Array:
+def pair_determinants(cos: npt.ArrayLike, sin: npt.ArrayLike, *, layout: Layout) -> FloatArray:
     """Return the determinant of what `apply_channel_tables` does to each pair.
 
     It is cos**2 + sin**2 = 1 for a rotation, and anything at all where the two channels of
@@ -125,7 +123,7 @@ def pair_determinants(cos: npt.ArrayLike, sin: npt.ArrayLike, *, layout: Layout)
 
 def apply_channel_ropes(
     x: npt.ArrayLike, positions: npt.ArrayLike, first: RopeSpec, second: RopeSpec, *, axes: str
-) -> Array:
+) -> FloatArray:
     """Return the first channel of each pair as `first` turns it, the second as `second` does.
 
     Where both are one RoPE that is the rotation. Elsewhere it is none, and this its definition.
@@ -251,7 +249,7 @@ def crossed_ropes(
     return ropes[0], ropes[1]
 
 
-def _pairs(x: Array, layout: object, call: str) -> tuple[Array, Array]:
+def _pairs(x: FloatArray, layout: object, call: str) -> tuple[FloatArray, FloatArray]:
     """Views of the first and the second channels of all pairs."""
     if not is_one_of(layout, LAYOUTS):
         raise LayoutError(f"{call}: layout={layout!r} must be 'interleaved' or 'half'")

@@ -18,7 +18,7 @@ from typing import Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.arguments import as_positions, shown
+from rope_ref.arguments import FloatArray, as_positions, shown
 from rope_ref.errors import FrequencyValueError, PositionShapeError
 from rope_ref.exact.parameters import choice
 from rope_ref.rotation import apply_cos_sin, as_real, check_shapes
@@ -33,7 +33,6 @@ LengthRule = Literal["resets", "forward", "grows", "configured"]
 LENGTH_RULES: tuple[LengthRule, ...] = ("resets", "forward", "grows", "configured")
 
 Rule = TypeVar("Rule", bound=DynamicNTK | LongRoPE)
-Array = npt.NDArray[np.float64]
 
 
 def served_rule(
@@ -108,7 +107,9 @@ def served_rule(
     return replace(rule, length=None) if back or length_rule == "forward" else rule
 
 
-def reposition_rope(k: npt.ArrayLike, delta: npt.ArrayLike, spec: RopeSpec, *, axes: str) -> Array:
+def reposition_rope(
+    k: npt.ArrayLike, delta: npt.ArrayLike, spec: RopeSpec, *, axes: str
+) -> FloatArray:
     """Rotate keys again that are rotated already, so that they stand `delta` further on.
 
     Equal to `apply_rope` of the keys at the new positions, up to rounding: a rotation

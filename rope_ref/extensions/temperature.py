@@ -13,14 +13,12 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.arguments import as_positions, shown
+from rope_ref.arguments import FloatArray, as_positions, shown
 from rope_ref.errors import FrequencyValueError, NegativePositionError
 from rope_ref.exact.parameters import choice, number, positive
 from rope_ref.exact.real import DIGITS, Real, logarithm, nearest, real, real_arithmetic
 
 __all__ = ["log_temperature", "softmax_factor", "step_temperature"]
-
-Array = npt.NDArray[np.float64]
 
 
 def step_temperature(
@@ -29,7 +27,7 @@ def step_temperature(
     length: Real,
     coefficient: Real = Fraction(1, 10),
     first: int = 0,
-) -> Array:
+) -> FloatArray:
     """Return ``1 + coefficient ln(1 + floor((position + first) / length))``.
 
     Parameters
@@ -77,7 +75,7 @@ def step_temperature(
     return _each(positions, first, of, call, "give a smaller coefficient")
 
 
-def log_temperature(positions: npt.ArrayLike, *, length: Real, first: int = 1) -> Array:
+def log_temperature(positions: npt.ArrayLike, *, length: Real, first: int = 1) -> FloatArray:
     """Return ``ln(position + first) / ln(length)`` where that is above 1, else 1.
 
     Parameters
@@ -166,7 +164,7 @@ def softmax_factor(factor: Real, *, mscale: Real = 1, coefficient: Real = Fracti
 
 def _each(
     positions: npt.ArrayLike, first: int, of: Callable[[Fraction], Decimal], call: str, hint: str
-) -> Array:
+) -> FloatArray:
     """A function of each position's number in the text."""
     choice(first, (0, 1), call, "first")
     p = as_positions(positions, call)

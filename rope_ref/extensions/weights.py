@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.arguments import as_array, is_one_of, shown
+from rope_ref.arguments import IntArray, as_array, is_one_of, shown
 from rope_ref.errors import (
     HeadGroupError,
     LayoutError,
@@ -30,7 +30,7 @@ __all__ = ["WeightKind", "channel_order", "convert_weights"]
 WeightKind = Literal["q", "k", "q_bias", "k_bias", "q_norm", "k_norm"]
 
 
-def channel_order(spec: RopeSpec, to: Layout) -> npt.NDArray[np.int64]:
+def channel_order(spec: RopeSpec, to: Layout) -> IntArray:
     """Return the channels of one head in the order of another layout.
 
     Parameters
@@ -54,7 +54,7 @@ def channel_order(spec: RopeSpec, to: Layout) -> npt.NDArray[np.int64]:
     return _order(spec, to, f"channel_order(spec, to={shown(to)})")
 
 
-def _order(spec: RopeSpec, to: Layout, call: str) -> npt.NDArray[np.int64]:
+def _order(spec: RopeSpec, to: Layout, call: str) -> IntArray:
     """`channel_order`, of which errors speak as of `call`."""
     demand_spec(spec, call)
     if not is_one_of(to, LAYOUTS):

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.arguments import as_positions, shown
+from rope_ref.arguments import FloatArray, as_positions, shown
 from rope_ref.errors import OddRotaryDimError, PairAxesError, ScaleRangeError, SpecError
 from rope_ref.exact.parameters import choice, positive
 from rope_ref.exact.real import DIGITS, Real, real, real_arithmetic
@@ -27,7 +27,6 @@ from rope_ref.table import cos_sin
 
 __all__ = ["XPos", "apply_xpos"]
 
-Array = npt.NDArray[np.float64]
 Role = Literal["q", "k"]
 
 
@@ -96,7 +95,7 @@ class XPos:
         """
         return tuple(float(zeta) for zeta in self._zeta(rotary_dim, f"zeta({shown(rotary_dim)})"))
 
-    def scale(self, positions: npt.ArrayLike, rotary_dim: int, *, role: Role) -> Array:
+    def scale(self, positions: npt.ArrayLike, rotary_dim: int, *, role: Role) -> FloatArray:
         """The factor on each pair of a query or a key.
 
         Parameters
@@ -126,7 +125,9 @@ class XPos:
         call = f"scale(positions, {shown(rotary_dim)}, role={shown(role)}) of {shown(self)}"
         return self._scale(positions, rotary_dim, role, call)
 
-    def _scale(self, positions: npt.ArrayLike, rotary_dim: int, role: Role, call: str) -> Array:
+    def _scale(
+        self, positions: npt.ArrayLike, rotary_dim: int, role: Role, call: str
+    ) -> FloatArray:
         choice(role, ("q", "k"), call, "role")
         p = as_positions(positions, call)
         zetas = self._zeta(rotary_dim, call)
@@ -159,7 +160,7 @@ def apply_xpos(
     *,
     axes: str,
     role: Role,
-) -> Array:
+) -> FloatArray:
     """`apply_rope`, and each pair scaled as a query or as a key.
 
     Parameters

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from rope_ref.arguments import brief
 from rope_ref.errors import (
     ConfigError,
     ConfigValueError,
@@ -22,7 +23,7 @@ from rope_ref.errors import (
 )
 from rope_ref.exact.real import Real
 from rope_ref.models.gguf_architectures import ARCHITECTURES, Architectures
-from rope_ref.models.keys import SPEAKS_OF_ROPE, Keys, shown
+from rope_ref.models.keys import SPEAKS_OF_ROPE, Keys
 from rope_ref.models.model_types import EVERY_FOURTH
 from rope_ref.positions.pair_axes import contiguous_axes, ggml_axes
 from rope_ref.scaling.divided import Divided
@@ -37,7 +38,7 @@ __all__ = ["ARCHITECTURES", "SCALING_TYPES", "read_gguf", "spec_from_gguf"]
 SCALING_TYPES = ("none", "linear", "yarn", "longrope")
 """The values of ``rope.scaling.type``."""
 
-_SWITCH = "rope.scaling.finetuned"
+_FINETUNED = "rope.scaling.finetuned"
 _FREQS, _LONG, _SHORT = "rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"
 
 
@@ -111,14 +112,14 @@ def read_gguf(metadata: Mapping[str, object], *, length: Real | None = None) -> 
     name = keys.text("general.architecture") or ""
     if name not in ARCHITECTURES:
         raise UnknownModelTypeError(
-            f"{call}: general.architecture {shown(name)} is none of the {len(ARCHITECTURES)} whose "
+            f"{call}: general.architecture {brief(name)} is none of the {len(ARCHITECTURES)} whose "
             "pair layout is known; build a RopeSpec by hand"
         )
-    return _Reader(keys, name, asked).read()
+    return _GgufReader(keys, name, asked).read()
 
 
 @dataclass
-class _Reader:
+class _GgufReader:
     keys: Keys
     name: str
     length: Real | None
@@ -137,14 +138,14 @@ class _Reader:
         if self.name in Architectures.finetuned_switches:
             specs = self._switched(specs)
         else:
-            inert.append(_SWITCH)
+            inert.append(_FINETUNED)
         for key in inert:
             if self.keys.take(self._key(key)) is not None:
                 self.notes.append(f"{key} changes nothing about how a layer rotates")
         for key in self.keys.unread():
             if SPEAKS_OF_ROPE.search(key):
                 raise UnknownConfigKeyError(
-                    f"{self.keys.call}: the key {shown(key)} speaks of RoPE and is not understood "
+                    f"{self.keys.call}: the key {brief(key)} speaks of RoPE and is not understood "
                     f"here for architecture {self.name!r}; if it changes the rotation, build the "
                     "RopeSpec by hand, else leave it out"
                 )
@@ -152,9 +153,9 @@ class _Reader:
 
     def _switched(self, specs: dict[str, RopeSpec]) -> dict[str, RopeSpec]:
         """The specs, or still ones where the switch for RoPE is off."""
-        if self.keys.flag(self._key(_SWITCH)) is not False:
+        if self.keys.flag(self._key(_FINETUNED)) is not False:
             return specs
-        self.notes = [f"{_SWITCH} is false, so no layer rotates"]
+        self.notes = [f"{_FINETUNED} is false, so no layer rotates"]
         return {layer: self._still(spec) for layer, spec in specs.items()}
 
     def _still(self, spec: RopeSpec) -> RopeSpec:
@@ -294,7 +295,7 @@ class _Reader:
         kind = keys.text(self._key("rope.scaling.type")) or "linear"
         if kind not in SCALING_TYPES:
             raise UnknownRopeTypeError(
-                f"{keys.call}: {self._key('rope.scaling.type')!r} is {shown(kind)}, which is none "
+                f"{keys.call}: {self._key('rope.scaling.type')!r} is {brief(kind)}, which is none "
                 f"of {', '.join(map(repr, SCALING_TYPES))}"
             )
         factor = self._factor()

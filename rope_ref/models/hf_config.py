@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rope_ref.arguments import brief
 from rope_ref.errors import (
     ConfigError,
     ConfigValueError,
@@ -25,7 +26,7 @@ from rope_ref.models.hf_heads import Heads
 from rope_ref.models.hf_parts import attention_part, model_row, text_part
 from rope_ref.models.hf_scaling import ALIASES, PARAMETERS, ROPE_TYPES, Scaling, prompt_ntk
 from rope_ref.models.hf_switches import STILL_LAYERS, agree, leftover, must_rotate
-from rope_ref.models.keys import Keys, shown
+from rope_ref.models.keys import Keys
 from rope_ref.models.model_types import EVERY_FOURTH, MODEL_TYPES, LayerRope, ModelType
 from rope_ref.scaling.frequencies import PowerLaw
 from rope_ref.spec import EVERY_LAYER, LAYOUTS, LayerRopes, Layout, RopeSpec
@@ -107,13 +108,13 @@ def read_hf_config(
     ConfigError
         In one of its kinds: what is wrong and where.
     """
-    call = f"spec_from_hf_config({{'model_type': {shown(_peek(config, 'model_type'))}, ...}})"
+    call = f"spec_from_hf_config({{'model_type': {brief(_peek(config, 'model_type'))}, ...}})"
     if layout is not None and layout not in LAYOUTS:
-        raise ConfigValueError(f"{call}: layout={shown(layout)} must be 'interleaved' or 'half'")
+        raise ConfigValueError(f"{call}: layout={brief(layout)} must be 'interleaved' or 'half'")
     asked = Keys({"length": length}, call).length("length")
     notes: list[str] = []
     keys, name = text_part(Keys(config, call), notes)
-    return _Reader(keys, model_row(name, layout, keys), name, layout, asked, notes).read()
+    return _HfReader(keys, model_row(name, layout, keys), name, layout, asked, notes).read()
 
 
 def _peek(config: object, key: str) -> object:
@@ -121,7 +122,7 @@ def _peek(config: object, key: str) -> object:
 
 
 @dataclass
-class _Reader:
+class _HfReader:
     """One reading of one config."""
 
     top: Keys
@@ -234,7 +235,7 @@ class _Reader:
             if key not in kinds:
                 raise ConfigValueError(
                     f"{found.call}: {found.name(key)} stands beside entries for types of layers "
-                    f"({', '.join(map(shown, kinds))}); move it into each of them"
+                    f"({', '.join(map(brief, kinds))}); move it into each of them"
                 )
         layers = self.row.layers
         parts = {kind: (found.mapping(kind), layers.get(kind, plain)) for kind in kinds}
@@ -296,8 +297,8 @@ class _Reader:
         named = list(dict.fromkeys(aliases.get(name, name) for name in given))
         if len(named) > 1:
             raise ConfigValueError(
-                f"{keys.call}: rope_type and type of {keys.where} are {shown(named[0])} and "
-                f"{shown(named[1])}; leave out one of them"
+                f"{keys.call}: rope_type and type of {keys.where} are {brief(named[0])} and "
+                f"{brief(named[1])}; leave out one of them"
             )
         axial = self.row.axes == "axial"
         name = named[0] if named else layer.rope_type
@@ -305,12 +306,12 @@ class _Reader:
             name = "axial"
         if name not in ROPE_TYPES:
             raise UnknownRopeTypeError(
-                f"{keys.call}: {keys.where} has the unknown rope_type {shown(name)}; known are "
+                f"{keys.call}: {keys.where} has the unknown rope_type {brief(name)}; known are "
                 f"{', '.join(map(repr, (*ROPE_TYPES, *ALIASES)))}"
             )
         if (name == "axial") != axial or (self.row.scaling == "plain" and name != "default"):
             raise ConfigValueError(
-                f"{keys.call}: rope_type {name!r} does not go with model type {shown(self.name)}"
+                f"{keys.call}: rope_type {name!r} does not go with model type {brief(self.name)}"
             )
         return name
 
@@ -325,7 +326,7 @@ class _Reader:
         if found is not None and not 0 < found <= 1:
             raise ConfigValueError(
                 f"{keys.call}: partial_rotary_factor must be above 0 and at most 1, got "
-                f"{shown(found)}"
+                f"{brief(found)}"
             )
         if key is not None:
             used = self.row.fraction if found is None else found
@@ -381,6 +382,6 @@ class _Reader:
                 continue
             raise UnknownConfigKeyError(
                 f"{keys.call}: {keys.name(key)} is not understood here with rope_type "
-                f"{rope_type!r} of model type {shown(self.name)}; if it changes the rotation, "
+                f"{rope_type!r} of model type {brief(self.name)}; if it changes the rotation, "
                 "change rope_type or build the RopeSpec by hand, else leave it out"
             )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rope_ref.arguments import brief
 from rope_ref.errors import ConfigValueError, MissingConfigKeyError, UnknownConfigKeyError
 from rope_ref.exact.real import Real
-from rope_ref.models.keys import Keys, shown
+from rope_ref.models.keys import Keys
 from rope_ref.models.model_types import MODEL_TYPES, LayerRope, ModelType
 from rope_ref.positions.pair_axes import (
     alternating_axes,
@@ -162,13 +163,13 @@ class Heads:
         if kind is None and (sections or any(flag is not None for flag in flags)):
             raise UnknownConfigKeyError(
                 f"{keys.call}: {keys.where} speaks of position axes (mrope_section), which are not "
-                f"understood here for model type {shown(self.name)}; if they change the rotation, "
+                f"understood here for model type {brief(self.name)}; if they change the rotation, "
                 "build the RopeSpec by hand"
             )
         if any(flag not in (None, kind == "interleaved") for flag in flags):
             raise ConfigValueError(
                 f"{keys.call}: mrope_interleaved in {keys.where} contradicts the {kind} axes of "
-                f"model type {shown(self.name)}; remove it"
+                f"model type {brief(self.name)}; remove it"
             )
         if sections is None and self.row.sections is not None:
             self.unsaid("mrope_section", self.row.sections)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from rope_ref.arguments import brief
 from rope_ref.errors import (
     ConfigValueError,
     MissingConfigKeyError,
@@ -13,7 +14,7 @@ from rope_ref.errors import (
     UnknownModelTypeError,
 )
 from rope_ref.models.hf_switches import TEMPERATURE, refuse_alibi, temperatures
-from rope_ref.models.keys import SPEAKS_OF_ROPE, Keys, shown
+from rope_ref.models.keys import SPEAKS_OF_ROPE, Keys
 from rope_ref.models.model_types import MODEL_TYPES, SOURCE, ModelType
 from rope_ref.spec import Layout
 
@@ -65,7 +66,7 @@ def model_row(name: str | None, layout: Layout | None, keys: Keys) -> ModelType:
             "give layout='half' or layout='interleaved'"
         )
     raise UnknownModelTypeError(
-        f"{keys.call}: model_type {shown(name)} is not in the table of {len(MODEL_TYPES)} model "
+        f"{keys.call}: model_type {brief(name)} is not in the table of {len(MODEL_TYPES)} model "
         f"types ({SOURCE} and others), and configs do not name the pair layout; give "
         "layout='half' or layout='interleaved'"
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from rope_ref.arguments import brief
 from rope_ref.errors import ConfigValueError, UnknownConfigKeyError
 from rope_ref.exact.real import Real
-from rope_ref.models.keys import SPEAKS_OF_ROPE, Keys, shown
+from rope_ref.models.keys import SPEAKS_OF_ROPE, Keys
 from rope_ref.models.model_types import ModelType
 
 __all__ = [
@@ -45,18 +46,18 @@ def must_rotate(top: Keys, row: ModelType, notes: list[str]) -> None:
     """Refuse a config that says that the model has no RoPE."""
     call, kind = top.call, top.text("position_embedding_type")
     if row.says_rope is not None and kind != row.says_rope:
-        found = "missing or null" if kind is None else shown(kind)
+        found = "missing or null" if kind is None else brief(kind)
         raise ConfigValueError(
             f"{call}: position_embedding_type is {found}, which means no RoPE for this model type; "
             f"give {row.says_rope!r} if there is one"
         )
     if kind is not None and row.ignores_kind and kind not in ("rope", "rotary"):
-        notes.append(f"position_embedding_type {shown(kind)} is of no effect on this model type")
+        notes.append(f"position_embedding_type {brief(kind)} is of no effect on this model type")
         kind = None
     in_pairs = kind == "rope_gptj" and row.layout == "interleaved"
     if kind not in (None, "rope", "rotary") and not in_pairs:
         raise ConfigValueError(
-            f"{call}: position_embedding_type is {shown(kind)}, so the model has no "
+            f"{call}: position_embedding_type is {brief(kind)}, so the model has no "
             f"RoPE to describe, or none in the layout {row.layout!r}"
         )
     refuse_alibi(top)
@@ -148,6 +149,6 @@ def leftover(top: Keys, row: ModelType, name: str | None, *, known: bool, notes:
             continue
         raise UnknownConfigKeyError(
             f"{top.call}: the key {top.name(key)} speaks of RoPE and is not understood here for "
-            f"model type {shown(name)}; if it changes the rotation, build the RopeSpec by hand, "
+            f"model type {brief(name)}; if it changes the rotation, build the RopeSpec by hand, "
             "else leave it out"
         )

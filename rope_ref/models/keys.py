@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numbers
 import re
-import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
 import numpy as np
 
-from rope_ref.arguments import POSITION_LIMIT
+from rope_ref.arguments import POSITION_LIMIT, brief
 from rope_ref.errors import ConfigTypeError, ConfigValueError, MissingConfigKeyError
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "SPEAKS_OF_ROPE",
     "Keys",
     "Number",
-    "shown",
 ]
 
 Number = int | float
@@ -36,21 +34,6 @@ SPEAKS_OF_ROPE = re.compile(
     re.IGNORECASE,
 )
 """What is found in a key about RoPE, whoever made it up."""
-
-_REPR = reprlib.Repr()
-_REPR.maxstring = _REPR.maxother = 60
-
-
-def shown(value: object) -> str:
-    """Return a value as a message can hold it, however large or deep it is."""
-    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 100:
-        return f"an integer of {value.bit_length()} bits"
-    if isinstance(value, Mapping | list | tuple):
-        return f"{type(value).__name__} of {len(value)}"
-    try:
-        return _REPR.repr(value)
-    except Exception:  # a value may be of any class, with a __repr__ that fails
-        return f"a value of type {type(value).__name__}"
 
 
 def _equal(one: object, other: object) -> bool:
@@ -86,13 +69,13 @@ class Keys:
         if not isinstance(values, Mapping):
             name = where or "the configuration"
             raise ConfigTypeError(
-                f"{call}: {name} must be a mapping of keys to values, got {shown(values)}"
+                f"{call}: {name} must be a mapping of keys to values, got {brief(values)}"
             )
         for key in values:
             if not isinstance(key, str):
                 raise ConfigTypeError(
                     f"{call}: a key of {where or 'the configuration'} must be a string, "
-                    f"got {shown(key)}"
+                    f"got {brief(key)}"
                 )
         self._values: Mapping[str, object] = values
         self._read: set[str] = set()
@@ -147,7 +130,7 @@ class Keys:
 
     def name(self, key: str) -> str:
         """How messages call a key."""
-        return f"{self.where}[{shown(key)}]" if self.where else f"{key!r}"
+        return f"{self.where}[{brief(key)}]" if self.where else f"{key!r}"
 
     def take(self, key: str) -> object:
         """The value of a key, or None."""
@@ -271,7 +254,7 @@ class Keys:
         error: type[ConfigTypeError] | type[ConfigValueError] = ConfigValueError,
     ) -> ConfigTypeError | ConfigValueError:
         """The error for a value that cannot be used."""
-        return error(f"{self.call}: {self.name(key)} {must}, got {shown(value)}")
+        return error(f"{self.call}: {self.name(key)} {must}, got {brief(value)}")
 
     def _list(self, key: str, value: object) -> Sequence[object]:
         if isinstance(value, np.ndarray) and value.ndim == 1:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.arguments import as_array, as_positions, shown
+from rope_ref.arguments import FloatArray, IntArray, as_array, as_positions, shown
 from rope_ref.errors import CoordinateError, FrequencyValueError, GridError, PositionRangeError
 from rope_ref.exact.parameters import exact
 from rope_ref.exact.real import Real
@@ -29,11 +29,8 @@ __all__ = [
     "normalised_coordinates",
 ]
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
-
-def coordinate_grid(*coordinates: npt.ArrayLike) -> Integers | Array:
+def coordinate_grid(*coordinates: npt.ArrayLike) -> IntArray | FloatArray:
     """Return the positions of a grid whose axes have these coordinates.
 
     Parameters
@@ -69,7 +66,7 @@ def coordinate_grid(*coordinates: npt.ArrayLike) -> Integers | Array:
 
 def grid_positions(
     frames: int, rows: int, columns: int, *, interval: Real = 1, merge: int = 1
-) -> Integers:
+) -> IntArray:
     """Return the positions of the patches of an image or a video, counted from 0.
 
     Parameters
@@ -114,7 +111,7 @@ def grid_positions(
     return grid.astype(np.int64)  # cut, not rounded
 
 
-def centred_coordinates(length: int) -> Integers:
+def centred_coordinates(length: int) -> IntArray:
     """Return coordinates with 0 in the middle, as Qwen-Image has them for rows and columns.
 
     Parameters
@@ -142,7 +139,7 @@ def centred_coordinates(length: int) -> Integers:
     return np.arange(n) - (n - n // 2)
 
 
-def cropped_coordinates(start: Real, stop: Real, length: int) -> Array:
+def cropped_coordinates(start: Real, stop: Real, length: int) -> FloatArray:
     """Return coordinates spread evenly over a crop, as CogVideoX has them for rows and columns.
 
     Parameters
@@ -180,7 +177,7 @@ def cropped_coordinates(start: Real, stop: Real, length: int) -> Array:
 
 def normalised_coordinates(
     length: int, *, span: Real | None = None, offset: Real = Fraction(1, 2)
-) -> Array:
+) -> FloatArray:
     """Return coordinates as parts of a span, from -1 to 1: ``2 (i + offset) / span - 1``.
 
     Parameters
@@ -261,7 +258,7 @@ def _real(value: Real, call: str, name: str) -> Fraction:
         raise CoordinateError(str(error)) from None
 
 
-def _rounded(numbers: Iterable[Fraction], call: str) -> Array:
+def _rounded(numbers: Iterable[Fraction], call: str) -> FloatArray:
     try:
         return np.array([float(number) for number in numbers])
     except OverflowError:

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.arguments import as_positions, is_one_of, shown
+from rope_ref.arguments import IntArray, as_positions, is_one_of, shown
 from rope_ref.errors import CountTypeError, NextPositionError, PositionShapeError, SegmentError
 from rope_ref.exact.real import Real
 from rope_ref.positions.grids import grid_positions, grid_sizes, positive_number
@@ -33,7 +33,6 @@ __all__ = [
 NextPosition = Literal["maximum", "extent"]
 NEXT_POSITIONS: tuple[NextPosition, ...] = ("maximum", "extent")
 
-Integers = npt.NDArray[np.int64]
 
 _AXES = 3  # time, row, column
 
@@ -64,7 +63,7 @@ class TextSegment:
         """By how much the position goes on: one for each token."""
         return self.tokens
 
-    def positions(self) -> Integers:
+    def positions(self) -> IntArray:
         """The positions counted from 0: int64 of shape (3, tokens), equal on all axes."""
         return np.tile(np.arange(self.tokens), (_AXES, 1))
 
@@ -104,7 +103,7 @@ class GridSegment:
         """The larger of rows and columns, in tokens."""
         return max(self.rows, self.columns) // self.merge
 
-    def positions(self) -> Integers:
+    def positions(self) -> IntArray:
         """The positions counted from 0, of shape (3, T): those of `grid_positions`."""
         return grid_positions(
             self.frames, self.rows, self.columns, interval=self.interval, merge=self.merge
@@ -113,7 +112,7 @@ class GridSegment:
 
 def multimodal_positions(
     segments: Iterable[TextSegment | GridSegment], *, next_position: NextPosition = "maximum"
-) -> Integers:
+) -> IntArray:
     """Return the positions of a sequence of text, images and videos.
 
     Parameters
@@ -205,7 +204,7 @@ def decoding_delta(positions: npt.ArrayLike) -> int:
 
 def multimodal_decoding_positions(
     cached: npt.ArrayLike, tokens: int, *, delta: npt.ArrayLike
-) -> Integers:
+) -> IntArray:
     """Return the positions of new tokens of text, of which some come before in a cache.
 
     Parameters
@@ -245,7 +244,7 @@ def multimodal_decoding_positions(
     return np.stack([positions] * _AXES)
 
 
-def _whole(p: npt.NDArray[np.generic], call: str, name: str) -> Integers:
+def _whole(p: npt.NDArray[np.generic], call: str, name: str) -> IntArray:
     if p.size and p.dtype.kind != "i":
         raise CountTypeError(f"{call}: {name} must be integers, got {p.dtype}")
     return p.astype(np.int64)

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.arguments import POSITION_LIMIT, as_array, as_integer, is_one_of, shown
+from rope_ref.arguments import POSITION_LIMIT, IntArray, as_array, as_integer, is_one_of, shown
 from rope_ref.errors import (
     ChunkError,
     CountError,
@@ -38,13 +38,11 @@ __all__ = [
 Order = Literal["contiguous", "zigzag"]
 ORDERS: tuple[Order, ...] = ("contiguous", "zigzag")
 
-Integers = npt.NDArray[np.int64]
-
 
 _LARGEST_PACK = 2**44  # as int64 it fills the address space of a process
 
 
-def padded_positions(mask: npt.ArrayLike) -> Integers:
+def padded_positions(mask: npt.ArrayLike) -> IntArray:
     """Return the positions of a padded batch.
 
     Parameters
@@ -89,7 +87,7 @@ def padded_positions(mask: npt.ArrayLike) -> Integers:
     return before * tokens
 
 
-def packed_positions(lengths: npt.ArrayLike) -> Integers:
+def packed_positions(lengths: npt.ArrayLike) -> IntArray:
     """Return the positions of documents that are packed one after the other.
 
     Parameters
@@ -118,7 +116,7 @@ def packed_positions(lengths: npt.ArrayLike) -> Integers:
     return _places(_lengths(lengths, "packed_positions(lengths)"))
 
 
-def decoding_positions(cached: npt.ArrayLike, tokens: int) -> Integers:
+def decoding_positions(cached: npt.ArrayLike, tokens: int) -> IntArray:
     """Return the positions of new tokens, of which some come before in a cache.
 
     Parameters
@@ -144,7 +142,7 @@ def decoding_positions(cached: npt.ArrayLike, tokens: int) -> Integers:
     return new_positions(cached, tokens, f"decoding_positions(cached, {shown(tokens)})")
 
 
-def new_positions(cached: npt.ArrayLike, tokens: int, call: str) -> Integers:
+def new_positions(cached: npt.ArrayLike, tokens: int, call: str) -> IntArray:
     """`decoding_positions`, of which errors speak as of `call`."""
     counts = _counts(cached, call, "cached", (0, 1))
     new = count(tokens, call, "tokens", 0)
@@ -158,7 +156,7 @@ def new_positions(cached: npt.ArrayLike, tokens: int, call: str) -> Integers:
 
 def context_parallel_tokens(
     lengths: npt.ArrayLike, *, rank: int, ranks: int, order: Order
-) -> Integers:
+) -> IntArray:
     """Return which tokens of a pack one rank holds, where a sequence is spread over several.
 
     Parameters
@@ -200,7 +198,7 @@ def context_parallel_tokens(
 
 def context_parallel_positions(
     lengths: npt.ArrayLike, *, rank: int, ranks: int, order: Order
-) -> Integers:
+) -> IntArray:
     """Return the positions of the tokens that one rank holds.
 
     They are the positions that the tokens have in the pack: a rank does not start at 0.
@@ -217,7 +215,7 @@ def context_parallel_positions(
 
 def _held(
     lengths: npt.ArrayLike, rank: int, ranks: int, order: Order, function: str
-) -> tuple[Integers, Integers]:
+) -> tuple[IntArray, IntArray]:
     """The tokens that a rank holds, and the lengths of all documents."""
     call = f"{function}(lengths, rank={shown(rank)}, ranks={shown(ranks)}, order={shown(order)})"
     counts = _lengths(lengths, call)
@@ -263,12 +261,12 @@ class DualChunkPositions(NamedTuple):
         On assignment, as every tuple.
     """
 
-    key: Integers
-    intra: Integers
-    successor: Integers
-    inter: Integers
-    successor_critical: Integers
-    inter_critical: Integers
+    key: IntArray
+    intra: IntArray
+    successor: IntArray
+    inter: IntArray
+    successor_critical: IntArray
+    inter_critical: IntArray
 
 
 def dual_chunk_positions(
@@ -323,17 +321,17 @@ def dual_chunk_positions(
     )
 
 
-def _starts(counts: Integers) -> Integers:
+def _starts(counts: IntArray) -> IntArray:
     """Where each document starts in the pack."""
     return np.add.accumulate(counts) - counts
 
 
-def _places(counts: Integers) -> Integers:
+def _places(counts: IntArray) -> IntArray:
     """The place of each token of a pack in its document."""
     return np.arange(int(np.add.reduce(counts))) - np.repeat(_starts(counts), counts)
 
 
-def _lengths(value: npt.ArrayLike, call: str) -> Integers:
+def _lengths(value: npt.ArrayLike, call: str) -> IntArray:
     """How many tokens each document of a pack has."""
     counts = _counts(value, call, "lengths", (1,))
     total = float(np.add.reduce(counts, dtype=np.float64))  # int64 would wrap round
@@ -345,7 +343,7 @@ def _lengths(value: npt.ArrayLike, call: str) -> Integers:
     return counts
 
 
-def _counts(value: npt.ArrayLike, call: str, name: str, dimensions: tuple[int, ...]) -> Integers:
+def _counts(value: npt.ArrayLike, call: str, name: str, dimensions: tuple[int, ...]) -> IntArray:
     """Numbers of tokens as int64."""
     given = as_array(value, CountTypeError, call, name)
     if given.size and given.dtype.kind not in "iu":

@@ -60,7 +60,7 @@ class NTK(ScaledRule):
 
     def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
         """Those of a power law with the larger base."""
-        return _ntk(self, self.alpha, rotary_dim)
+        return _with_larger_base(self, self.alpha, rotary_dim)
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class DynamicNTK(ScaledRule):
 
     def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
         """Those of a power law with the larger base."""
-        return _ntk(self, self.alpha, rotary_dim)
+        return _with_larger_base(self, self.alpha, rotary_dim)
 
 
 def qwen_alpha(length: int, trained_length: int) -> int:
@@ -231,7 +231,9 @@ def base_for(rule: PowerLaw, alpha: Real, rotary_dim: int, digits: int) -> Decim
     return real(rule.base) * (exponent * real(alpha).ln()).exp()
 
 
-def _ntk(scaling: NTK | DynamicNTK, alpha: Real, rotary_dim: int) -> tuple[Frequency, ...]:
+def _with_larger_base(
+    scaling: NTK | DynamicNTK, alpha: Real, rotary_dim: int
+) -> tuple[Frequency, ...]:
     if rotary_dim == 2 and alpha != 1:
         raise NtkWidthError(
             f"rotary_dim=2 with {shown(scaling)}: the base is raised by alpha**(R/(R - 2)), which "

@@ -240,8 +240,8 @@ class NTKByParts(ScaledRule):
             original_length=positive(self.original_length, call, "original_length", hint),
             ntk_factor=number(self.ntk_factor, call, "ntk_factor"),
             extrapolation_factor=number(self.extrapolation_factor, call, "extrapolation_factor"),
-            betas=_two(self.betas, call, "betas"),
-            gammas=_two(self.gammas, call, "gammas"),
+            betas=_two_turns(self.betas, call, "betas"),
+            gammas=_two_turns(self.gammas, call, "gammas"),
         )
 
     def frequencies(self, rotary_dim: int) -> tuple[Frequency, ...]:
@@ -300,7 +300,7 @@ def _ramp(low: Decimal, high: Decimal, pairs: int) -> list[Decimal]:
     return [min(max((i - low) / length, Decimal(0)), Decimal(1)) for i in range(pairs)]
 
 
-def _two(given: object, call: str, name: str) -> tuple[Real, Real]:
+def _two_turns(given: object, call: str, name: str) -> tuple[Real, Real]:
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise FrequencyValueError(
             f"{call}: {name} must be two numbers of turns, got {shown(given)}"

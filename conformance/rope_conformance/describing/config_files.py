@@ -12,8 +12,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from rope_ref.arguments import brief
 from rope_ref.errors import ConfigError
-from rope_ref.models.keys import shown
 
 __all__ = [
     "DEEPEST",
@@ -61,7 +61,7 @@ def open_config(path: str | Path) -> dict[str, Any]:
         If it cannot be opened, is too large, or is malformed, or `path` is no path.
     """
     if not isinstance(path, str | Path):
-        raise ConfigFileError(f"open_config({shown(path)}): path must be a string or a Path")
+        raise ConfigFileError(f"open_config({brief(path)}): path must be a string or a Path")
     path = Path(path)
     if path.is_dir():
         path /= "config.json"
