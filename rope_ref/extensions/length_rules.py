@@ -22,8 +22,8 @@ from rope_ref.arguments import FloatArray, as_positions, shown
 from rope_ref.errors import FrequencyValueError, PositionShapeError
 from rope_ref.exact.parameters import choice
 from rope_ref.rotation import apply_cos_sin, as_real, check_shapes
+from rope_ref.scaling.longrope import LongRoPE
 from rope_ref.scaling.ntk import DynamicNTK
-from rope_ref.scaling.scaled_rules import LongRoPE
 from rope_ref.spec import RopeSpec, demand_spec
 from rope_ref.table import cos_sin
 

@@ -28,8 +28,9 @@ from rope_ref.models.model_types import EVERY_FOURTH
 from rope_ref.positions.pair_axes import contiguous_axes, ggml_axes
 from rope_ref.scaling.divided import Divided
 from rope_ref.scaling.frequencies import FrequencyRule, PowerLaw
+from rope_ref.scaling.linear import Linear
+from rope_ref.scaling.longrope import LongRoPE
 from rope_ref.scaling.ntk import NTK
-from rope_ref.scaling.scaled_rules import Linear, LongRoPE
 from rope_ref.scaling.yarn import YaRN
 from rope_ref.spec import EVERY_LAYER, LayerRopes, RopeSpec
 

@@ -14,8 +14,11 @@ from rope_ref.exact.real import Real
 from rope_ref.models.keys import Keys
 from rope_ref.scaling.axial import Axial
 from rope_ref.scaling.frequencies import FrequencyRule, PowerLaw
+from rope_ref.scaling.linear import Linear
+from rope_ref.scaling.llama3 import Llama3
+from rope_ref.scaling.longrope import LongRoPE
 from rope_ref.scaling.ntk import NTK, DynamicNTK, FixedNTK, qwen_alpha
-from rope_ref.scaling.scaled_rules import Linear, Llama3, LongRoPE, Proportional
+from rope_ref.scaling.proportional import Proportional
 from rope_ref.scaling.yarn import YaRN
 
 __all__ = ["ALIASES", "PARAMETERS", "ROPE_TYPES", "Scaling", "prompt_ntk"]

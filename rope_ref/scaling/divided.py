@@ -1,4 +1,4 @@
-"""A divisor for each pair, which is what GGUF files keep of some remaps."""
+"""A divisor for each pair, which is what GGUF files keep of some scalings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rope_ref.exact.frequency import Frequency
 from rope_ref.exact.parameters import positives
 from rope_ref.exact.real import Real
 from rope_ref.scaling.frequencies import FrequencyRule
-from rope_ref.scaling.scaled_rules import ScaledRule
+from rope_ref.scaling.scaled_rule import ScaledRule
 
 __all__ = ["Divided"]
 

@@ -16,7 +16,7 @@ from rope_ref.exact.frequency import Frequency, together
 from rope_ref.exact.parameters import optional, positive
 from rope_ref.exact.real import Real, real
 from rope_ref.scaling.frequencies import PowerLaw, ladder_of
-from rope_ref.scaling.scaled_rules import ScaledRule
+from rope_ref.scaling.scaled_rule import ScaledRule
 
 __all__ = ["NTK", "DynamicNTK", "FixedNTK", "qwen_alpha"]
 
@@ -45,7 +45,7 @@ class NTK(ScaledRule):
     Notes
     -----
     Source: the `theta_rescale_factor` of lucidrains/rotary-embedding-torch; the `alpha`
-    of Hunyuan in huggingface/transformers. Some readings multiply the base by a factor
+    of Hunyuan in huggingface/transformers. Some systems multiply the base by a factor
     without exponent: that is ``PowerLaw(base * factor)``.
     """
 
@@ -65,7 +65,7 @@ class NTK(ScaledRule):
 
 @dataclass(frozen=True)
 class FixedNTK(ScaledRule):
-    """The remap that vLLM calls ``ntk``: every pair is slowed, the first one too.
+    """The scaling that vLLM calls ``ntk``: every pair is slowed, the first one too.
 
     ``(base * factor)**(-2i/R) / factor**(2/R)``; with a `mixing` exponent,
     ``base**(-2i/R) / exp(c (i + 1)**mixing)`` with c such that the last pair is divided

@@ -24,7 +24,7 @@ from rope_ref.exact.parameters import choice, number, optional, positive
 from rope_ref.exact.real import DIGITS, Real, approximately, logarithm, pi, real, real_arithmetic
 from rope_ref.scaling.frequencies import PowerLaw
 from rope_ref.scaling.ntk import NTK
-from rope_ref.scaling.scaled_rules import ScaledRule
+from rope_ref.scaling.scaled_rule import ScaledRule
 
 __all__ = ["NTKByParts", "YaRN"]
 
@@ -269,9 +269,9 @@ class NTKByParts(ScaledRule):
         return together(compute, rotary_dim // 2)
 
 
-def _power_law_above_1(remap: ScaledRule, call: str) -> None:
-    remap._needs_power_law(call)
-    if isinstance(remap.rule, PowerLaw) and remap.rule.base <= 1:
+def _power_law_above_1(scaling: ScaledRule, call: str) -> None:
+    scaling._needs_power_law(call)
+    if isinstance(scaling.rule, PowerLaw) and scaling.rule.base <= 1:
         raise FrequencyValueError(
             f"{call}: the base must be above 1, for pairs must turn more slowly one after the other"
         )

@@ -464,3 +464,19 @@ def test_parts_of_untouched_channels():
     np.testing.assert_array_equal(low[:, 4:], 0)
     y = rr.apply_rope(x, np.arange(9) * 12345, spec, axes="td")
     assert (np.abs(y - high) <= ROTATED * 2.0**-53 * sizes(x, spec)).all()
+
+
+def test_worked_rotations(printed):
+    """One vector of four channels at position 3, in each layout and direction, and half of it."""
+    x = np.array([[1.0, 2.0, 3.0, 4.0]])
+    for options, expected in (
+        ({"layout": "half"}, "-1.41335252078 1.879118066688 -2.828857481741 4.058191135401"),
+        ({"layout": "interleaved"}, "-1.27223251272 -1.838864985141 2.878668100437 4.088186635603"),
+        (
+            {"layout": "half", "direction": -1},
+            "-0.566632472421 2.119082068308 -3.111097497861 3.938209134591",
+        ),
+        ({"layout": "half", "rotary_dim": 2}, "-1.27223251272 -1.838864985141 3 4"),
+    ):
+        y = rr.apply_rope(x, [3], rr.RopeSpec(4, **options), axes="td")
+        assert y[0].tolist() == [printed(text) for text in expected.split()]

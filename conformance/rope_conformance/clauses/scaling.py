@@ -98,7 +98,7 @@ def kept(context: CheckContext, case: Case) -> None:
     id="scaling.divided",
     sentence="Pairs that a remap slows down wholly turn at exactly the factor-th part.",
     formula=r"\theta'_i = \theta_i / s",
-    reference="rope_ref.scaling.scaled_rules:Linear.frequencies",
+    reference="rope_ref.scaling.linear:Linear.frequencies",
     fault="scaling",
     opened_by=_has("divided"),
     fixed=_band("divided"),
@@ -118,7 +118,7 @@ def divided(context: CheckContext, case: Case) -> None:
         "each pair."
     ),
     formula=r"\theta'_i = (1 - g_i)\,\theta_i + g_i\,\theta_i / s",
-    reference="rope_ref.scaling.scaled_rules:Llama3.frequencies",
+    reference="rope_ref.scaling.llama3:Llama3.frequencies",
     fault="scaling",
     opened_by=_has("between"),
     fixed=_band("between"),
@@ -137,7 +137,7 @@ def between(context: CheckContext, case: Case) -> None:
         "is 1, else times the amplitude."
     ),
     formula=r"\theta_i = 0 \;\Rightarrow\; y_i = A\, x_i",
-    reference="rope_ref.scaling.scaled_rules:Proportional.frequencies",
+    reference="rope_ref.scaling.proportional:Proportional.frequencies",
     fault="scaling",
     opened_by=_has("still"),
     fixed=lambda context: [c for c in numeric_fixed(context) if c.values == "normal"],
@@ -245,7 +245,7 @@ def _lengths(context: CheckContext) -> list[Real]:
         "length, not before, and goes by the length it is made for, whatever a call holds."
     ),
     formula=r"\theta(q) \ne \theta(L) \;\Rightarrow\; q > L",
-    reference="rope_ref.scaling.scaled_rules:LongRoPE.at",
+    reference="rope_ref.scaling.longrope:LongRoPE.at",
     fault="scaling",
     opened_by=lambda context: (
         _made_for_several(context)
@@ -287,7 +287,7 @@ def _others(context: CheckContext) -> Sequence[tuple[str, FrequencyRule]]:
     id="scaling.parameters",
     sentence="Every parameter of a remap counts: RoPEs that differ in one of them differ by it.",
     formula=r"\theta' = f(\theta;\, s, L, \ldots)",
-    reference="rope_ref.scaling.scaled_rules:ScaledRule",
+    reference="rope_ref.scaling.scaled_rule:ScaledRule",
     fault="scaling",
     opened_by=_made_for_several,
     fixed=lambda context: _numbered(

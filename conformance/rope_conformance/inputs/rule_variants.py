@@ -13,7 +13,8 @@ from rope_ref.exact.real import Real
 from rope_ref.scaling import Divided, FixedNTK, Linear, Llama3, Proportional
 from rope_ref.scaling.axial import Axial, Reordered
 from rope_ref.scaling.frequencies import FrequencyRule
-from rope_ref.scaling.scaled_rules import LongRoPE, ScaledRule
+from rope_ref.scaling.longrope import LongRoPE
+from rope_ref.scaling.scaled_rule import ScaledRule
 from rope_ref.scaling.yarn import NTKByParts, YaRN
 
 __all__ = [

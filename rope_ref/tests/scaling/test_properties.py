@@ -1,4 +1,4 @@
-"""What holds for a remap whatever its parameters, and what sort of values the rules are."""
+"""What holds for a scaling whatever its parameters, and what sort of values the rules are."""
 
 import copy
 import dataclasses
@@ -30,7 +30,7 @@ WIDE = st.integers(2, 64).map(lambda pairs: 2 * pairs)  # NTK has no value at 2
 
 @st.composite
 def scalings(draw, factors=FACTORS):
-    """A width and a remap by a factor: every kind that has one, over a power law."""
+    """A width and a scaling by a factor: every kind that has one, over a power law."""
     law, factor, rotary_dim = draw(LAWS), draw(factors), draw(WIDE)
     length, ramp, second_ramp = draw(LENGTHS), draw(TWO_TURNS), draw(TWO_TURNS)
     fast, slow = ramp
@@ -113,7 +113,7 @@ def runs_backwards(rule, rotary_dim):
 def test_no_pair_is_faster_than_the_one_before(case):
     """With a factor of at least 1 the pairs still turn more slowly one after the other.
 
-    Nor does a pair turn faster than without the remap.
+    Nor does a pair turn faster than without the scaling.
     """
     rotary_dim, rule = case
     theta, plain = rule.theta(rotary_dim), rule.rule.theta(rotary_dim)

@@ -1,4 +1,4 @@
-"""Bad parameters of remaps: the class of the error, and a message that names the parameter."""
+"""Bad parameters of scalings: the class of the error, and a message that names the parameter."""
 
 import decimal
 from decimal import Decimal
@@ -145,7 +145,7 @@ def test_what_may_not_be_left_out(kind, name):
 
 
 @pytest.mark.parametrize("kind", GOOD, ids=str)
-def test_a_remap_needs_a_rule(kind):
+def test_a_scaling_needs_a_rule(kind):
     """Without a rule Python says so; a number or a class in its place is refused."""
     with pytest.raises(TypeError, match="rule"):
         kind(**GOOD[kind])
@@ -182,7 +182,7 @@ def test_parameters_are_named(kind):
     ids=str,
 )
 def test_what_changes_the_base_needs_a_power_law(kind):
-    """Given frequencies and remapped ones have no base to change."""
+    """Given frequencies and scaled ones have no base to change."""
     for rule in (OTHER, rr.scaling.Linear(PAPER, factor=2)):
         refuse(
             lambda rule=rule: kind(rule, **GOOD[kind]),
@@ -204,7 +204,7 @@ def test_what_changes_the_base_needs_a_power_law(kind):
     ids=str,
 )
 def test_what_keeps_the_base_takes_any_rule(kind):
-    """Given frequencies and remapped ones can be divided like any other."""
+    """Given frequencies and scaled ones can be divided like any other."""
     for rule in (OTHER, rr.scaling.Linear(PAPER, factor=2), rr.scaling.NTK(PAPER, alpha=2)):
         assert len(kind(rule, **GOOD[kind]).theta(4)) == 2
 

@@ -1,4 +1,4 @@
-"""Remapped frequencies, and cos and sin made of them, against Arb.
+"""Scaled frequencies, and cos and sin made of them, against Arb.
 
 The truth is written down a second time here, from the formulas and by other ways than
 rope_ref's: ends of a ramp are found by counting turns, bases are never formed.
@@ -37,7 +37,7 @@ def over_lists(rule, rotary_dim, **options):
 
 
 def rules(rule, rotary_dim):
-    """Every remap over a power law, with usual, odd and extreme parameters."""
+    """Every scaling over a power law, with usual, odd and extreme parameters."""
     if rotary_dim > 2:  # NTK has no value at 2
         yield from (
             rr.scaling.NTK(rule, alpha=a) for a in (8, 1000, 1.1, 0.3, Fraction(1, 3), 1e30)
@@ -219,25 +219,25 @@ TRUTHS = {
 
 @pytest.mark.parametrize(("rule", "rotary_dim"), LADDERS, ids=str)
 def test_theta_is_rounded_once(rule, rotary_dim):
-    """theta() of every remap is the float64 nearest to the real number: both ends of Arb's ball."""
-    for remap in rules(rule, rotary_dim):
-        truth = true_theta(remap, rotary_dim)
-        assert [float(t.lower()) for t in truth] == [float(t.upper()) for t in truth], remap
-        assert list(remap.theta(rotary_dim)) == [float(t) for t in truth], remap
+    """theta() of every scaling is the float64 nearest to the real number: both ends of the ball."""
+    for scaled in rules(rule, rotary_dim):
+        truth = true_theta(scaled, rotary_dim)
+        assert [float(t.lower()) for t in truth] == [float(t.upper()) for t in truth], scaled
+        assert list(scaled.theta(rotary_dim)) == [float(t) for t in truth], scaled
 
 
 @pytest.mark.parametrize("bits", [64, 192, 700])
 def test_turns_in_fixed_point(bits):
     """Turns in fixed point are within one unit of theta / 2 pi, for any number of bits."""
     with ctx.workprec(2400):
-        for remap in rules(rr.PowerLaw(1.5), 16):
-            truth = true_theta(remap, 16)
-            for got, theta in zip(remap.frequencies(16), truth, strict=True):
+        for scaled in rules(rr.PowerLaw(1.5), 16):
+            truth = true_theta(scaled, 16)
+            for got, theta in zip(scaled.frequencies(16), truth, strict=True):
                 units = theta / (2 * arb.pi()) * arb(2) ** bits
-                assert abs(units - got.scaled_turns(bits)) <= 1, remap
+                assert abs(units - got.scaled_turns(bits)) <= 1, scaled
 
 
-# Rules of real models and one of each other remap; those with an amplitude have it last.
+# Rules of real models and one of each other scaling; those with an amplitude have it last.
 REAL = [
     (rr.scaling.YaRN(rr.PowerLaw(1e6), factor=4, original_length=32768), 128),
     (rr.scaling.YaRN(rr.PowerLaw(150000), factor=32, original_length=4096, truncate=False), 64),
