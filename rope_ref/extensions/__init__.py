@@ -1,4 +1,4 @@
-"""What is done beside rotating: xPos, temperature, length rules, channel tables, weights."""
+"""What is done beside rotating: xPos, temperature, length rules, moved keys, tables, weights."""
 
 from rope_ref.extensions.channel_tables import (
     apply_channel_ropes,
@@ -6,7 +6,8 @@ from rope_ref.extensions.channel_tables import (
     crossed_ropes,
     pair_determinants,
 )
-from rope_ref.extensions.length_rules import reposition_rope, served_rule
+from rope_ref.extensions.length_rules import served_rule
+from rope_ref.extensions.repositioning import reposition_rope
 from rope_ref.extensions.temperature import log_temperature, softmax_factor, step_temperature
 from rope_ref.extensions.weights import channel_order, convert_weights
 from rope_ref.extensions.xpos import XPos, apply_xpos

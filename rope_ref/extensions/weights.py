@@ -21,7 +21,7 @@ from rope_ref.errors import (
     WeightKindError,
     WeightShapeError,
 )
-from rope_ref.positions.sequences import count
+from rope_ref.positions.counts import count
 from rope_ref.rotation import pair_channels
 from rope_ref.spec import LAYOUTS, Layout, RopeSpec, demand_spec
 

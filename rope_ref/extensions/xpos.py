@@ -20,7 +20,7 @@ from rope_ref.arguments import FloatArray, as_positions, shown
 from rope_ref.errors import OddRotaryDimError, PairAxesError, ScaleRangeError, SpecError
 from rope_ref.exact.parameters import choice, positive
 from rope_ref.exact.real import DIGITS, Real, real, real_arithmetic
-from rope_ref.positions.sequences import count
+from rope_ref.positions.counts import count
 from rope_ref.rotation import apply_cos_sin, as_real, check_shapes
 from rope_ref.spec import RopeSpec, demand_spec
 from rope_ref.table import cos_sin

@@ -1,5 +1,6 @@
 """Which position each token has: sequences, grids, multimodal; which axis each pair follows."""
 
+from rope_ref.positions.dual_chunks import DualChunkPositions, dual_chunk_positions
 from rope_ref.positions.grids import (
     centred_coordinates,
     coordinate_grid,
@@ -24,11 +25,9 @@ from rope_ref.positions.pair_axes import (
     pangu_axes,
 )
 from rope_ref.positions.sequences import (
-    DualChunkPositions,
     context_parallel_positions,
     context_parallel_tokens,
     decoding_positions,
-    dual_chunk_positions,
     packed_positions,
     padded_positions,
 )

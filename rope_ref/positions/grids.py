@@ -19,7 +19,7 @@ from rope_ref.arguments import FloatArray, IntArray, as_array, as_positions, sho
 from rope_ref.errors import CoordinateError, FrequencyValueError, GridError, PositionRangeError
 from rope_ref.exact.parameters import exact
 from rope_ref.exact.real import Real
-from rope_ref.positions.sequences import count
+from rope_ref.positions.counts import count
 
 __all__ = [
     "centred_coordinates",

@@ -17,8 +17,9 @@ import numpy.typing as npt
 from rope_ref.arguments import IntArray, as_positions, is_one_of, shown
 from rope_ref.errors import CountTypeError, NextPositionError, PositionShapeError, SegmentError
 from rope_ref.exact.real import Real
+from rope_ref.positions.counts import count
 from rope_ref.positions.grids import grid_positions, grid_sizes, positive_number
-from rope_ref.positions.sequences import count, new_positions
+from rope_ref.positions.sequences import new_positions
 
 __all__ = [
     "NEXT_POSITIONS",

@@ -7,30 +7,28 @@ array; tokens in a cache or on another rank do count, although they do not.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from rope_ref.arguments import POSITION_LIMIT, IntArray, as_array, as_integer, is_one_of, shown
+from rope_ref.arguments import POSITION_LIMIT, IntArray, as_array, is_one_of, shown
 from rope_ref.errors import (
     ChunkError,
     CountError,
-    CountTypeError,
     MaskError,
     OrderError,
     PositionRangeError,
     RankError,
 )
+from rope_ref.positions.counts import count, counts_of
 
 __all__ = [
     "ORDERS",
-    "DualChunkPositions",
     "Order",
     "context_parallel_positions",
     "context_parallel_tokens",
     "decoding_positions",
-    "dual_chunk_positions",
     "packed_positions",
     "padded_positions",
 ]
@@ -144,7 +142,7 @@ def decoding_positions(cached: npt.ArrayLike, tokens: int) -> IntArray:
 
 def new_positions(cached: npt.ArrayLike, tokens: int, call: str) -> IntArray:
     """`decoding_positions`, of which errors speak as of `call`."""
-    counts = _counts(cached, call, "cached", (0, 1))
+    counts = counts_of(cached, call, "cached", (0, 1))
     new = count(tokens, call, "tokens", 0)
     if counts.size and int(counts.max()) + new > POSITION_LIMIT:
         raise PositionRangeError(
@@ -241,86 +239,6 @@ def _held(
     return np.concatenate([np.zeros(0, dtype=np.int64), *held]), counts
 
 
-class DualChunkPositions(NamedTuple):
-    """Where keys stand, and queries for keys of one or another chunk; arrays of one shape.
-
-    Parameters
-    ----------
-    key
-        Position of a key within its chunk.
-    intra
-        Position of a query, for keys of its own chunk.
-    successor, inter
-        For keys of the chunk before, and of those before that.
-    successor_critical, inter_critical
-        The same without the limit that keeps distances below the chunk's size.
-
-    Raises
-    ------
-    AttributeError
-        On assignment, as every tuple.
-    """
-
-    key: IntArray
-    intra: IntArray
-    successor: IntArray
-    inter: IntArray
-    successor_critical: IntArray
-    inter_critical: IntArray
-
-
-def dual_chunk_positions(
-    positions: npt.ArrayLike, *, chunk_size: int, local_size: int
-) -> DualChunkPositions:
-    """Return the positions of dual chunk attention, which never reach beyond a chunk.
-
-    With ``c = chunk_size - local_size``, keys stand at ``p mod c``, and a query has several
-    positions, one for each kind of key: ``p mod c``, ``min(p mod c + c, chunk_size)``, and
-    ``min(2 c - 1, chunk_size)``.
-
-    Parameters
-    ----------
-    positions
-        Of the tokens in their text: integers of at least 0, any shape.
-    chunk_size, local_size
-        In tokens. ``local_size`` of the chunk before are seen at their true distance.
-
-    Returns
-    -------
-    positions
-        int64, each of the shape of `positions`.
-
-    Raises
-    ------
-    CountTypeError, CountError
-        If a position or size is not an integer from 0 to below 2**53, or `local_size` is not
-        below `chunk_size`.
-
-    Notes
-    -----
-    Source: An et al., Training-Free Long-Context Scaling of Large Language Models,
-    arXiv:2402.17463; the critical ones from vllm-project/vllm.
-    """
-    call = (
-        f"dual_chunk_positions(positions, chunk_size={shown(chunk_size)}, "
-        f"local_size={shown(local_size)})"
-    )
-    p = as_array(positions, CountTypeError, call, "positions")
-    p = _counts(p.ravel(), call, "positions", (1,)).reshape(p.shape)
-    local = count(local_size, call, "local_size", 0)
-    size = count(chunk_size, call, "chunk_size", local + 1)
-    c = size - local
-    within = p % c
-    return DualChunkPositions(
-        key=within,
-        intra=within,
-        successor=np.minimum(within + c, size),
-        inter=np.full_like(within, min(2 * c - 1, size)),
-        successor_critical=within + c,
-        inter_critical=within + size,
-    )
-
-
 def _starts(counts: IntArray) -> IntArray:
     """Where each document starts in the pack."""
     return np.add.accumulate(counts) - counts
@@ -333,7 +251,7 @@ def _places(counts: IntArray) -> IntArray:
 
 def _lengths(value: npt.ArrayLike, call: str) -> IntArray:
     """How many tokens each document of a pack has."""
-    counts = _counts(value, call, "lengths", (1,))
+    counts = counts_of(value, call, "lengths", (1,))
     total = float(np.add.reduce(counts, dtype=np.float64))  # int64 would wrap round
     if total > _LARGEST_PACK:
         raise CountError(
@@ -341,38 +259,3 @@ def _lengths(value: npt.ArrayLike, call: str) -> IntArray:
             "most 2**44"
         )
     return counts
-
-
-def _counts(value: npt.ArrayLike, call: str, name: str, dimensions: tuple[int, ...]) -> IntArray:
-    """Numbers of tokens as int64."""
-    given = as_array(value, CountTypeError, call, name)
-    if given.size and given.dtype.kind not in "iu":
-        raise CountTypeError(f"{call}: {name} must be integers, got {given.dtype}")
-    if given.ndim not in dimensions:
-        shapes = " or ".join(
-            "one number" if n == 0 else "one number each, (N,)" for n in dimensions
-        )
-        raise CountError(f"{call}: {name} must be {shapes}; got shape {given.shape}")
-    if given.size and (int(given.min()) < 0 or int(given.max()) >= POSITION_LIMIT):
-        raise CountError(
-            f"{call}: {name} must lie between 0 and 2**53, got {given.min()} to {given.max()}"
-        )
-    return given.astype(np.int64)
-
-
-def count(value: object, call: str, name: str, least: int) -> int:
-    """A number of tokens, or the like.
-
-    Raises
-    ------
-    CountTypeError, CountError
-        If it is no integer from `least` to below 2**53.
-    """
-    number = as_integer(value)
-    if number is None:
-        raise CountTypeError(f"{call}: {name} must be an integer, got {shown(value)}")
-    if number < least:
-        raise CountError(f"{call}: {name} must be at least {least}, got {shown(number)}")
-    if number >= POSITION_LIMIT:
-        raise CountError(f"{call}: {name} must be below 2**53, got {shown(number)}")
-    return number

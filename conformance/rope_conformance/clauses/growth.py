@@ -212,7 +212,7 @@ def keys(context: CheckContext, session: Session) -> None:
         "they have too."
     ),
     formula=r"\mathrm{keys}()_j = f(x_j,\, p_j + \delta;\, \theta_j)",
-    reference="rope_ref.extensions.length_rules:reposition_rope",
+    reference="rope_ref.extensions.repositioning:reposition_rope",
     fault="cache",
     surface="decode",
     opened_by=_offering("keys", "shift"),

@@ -10,7 +10,6 @@ from rope_ref.positions import (
     context_parallel_positions,
     context_parallel_tokens,
     decoding_positions,
-    dual_chunk_positions,
     packed_positions,
     padded_positions,
 )
@@ -167,10 +166,6 @@ def test_zigzag_gives_all_ranks_the_same_work():
 # What is refused
 
 
-def dual(positions=(1,), size=4, local=0):
-    return dual_chunk_positions(positions, chunk_size=size, local_size=local)
-
-
 def spread(lengths=(8,), rank=0, ranks=2, order="zigzag"):
     return context_parallel_tokens(lengths, rank=rank, ranks=ranks, order=order)
 
@@ -197,9 +192,6 @@ def spread(lengths=(8,), rank=0, ranks=2, order="zigzag"):
          ["padded_positions(mask)", "rows of one length"]),
         (lambda: decoding_positions([], 10**30), errors.CountError, ["tokens", "below 2**53"]),
         (lambda: decoding_positions([], -(10**5000)), errors.CountError, ["of 16610 bits"]),
-        (lambda: dual(size=2**63 - 1), errors.CountError, ["chunk_size", "below 2**53"]),
-        (lambda: dual(local=10**30), errors.CountError, ["local_size", "below 2**53"]),
-        (lambda: dual([[1], [1, 2]]), errors.CountTypeError, ["positions", "rows of one length"]),
         (lambda: spread([2**52] * 4096), errors.CountError, ["2**44"]),
         (lambda: spread(ranks=10**30), errors.CountError, ["ranks", "below 2**53"]),
         (lambda: spread(rank=np.array([0])), errors.CountTypeError, ["rank", "array([0])"]),
