@@ -1,4 +1,4 @@
-"""What a caller hands over: told apart before it is used, and put into words for messages."""
+"""Arguments: converted and checked before they are used, and printed for messages."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ _BEGINNING.maxstring = _BEGINNING.maxother = 60
 
 
 def as_integer(value: object) -> int | None:
-    """The integer that a value is; None if it is none. True and False are none."""
+    """A value as an integer; None if it is not one. True and False are not."""
     if isinstance(value, bool):
         return None
     try:
-        return operator.index(value)  # type: ignore[arg-type]  # what has no index is told below
+        return operator.index(value)  # type: ignore[arg-type]  # raises without __index__
     except TypeError:
         return None  # an array has an __index__, and refuses it unless it is one integer
 
 
 def as_items(value: object) -> tuple[Any, ...] | None:
-    """The items of a sequence; None if it is none."""
+    """The items of a sequence; None if it is no sequence."""
     try:
         return tuple(value)  # type: ignore[arg-type]  # as above
     except TypeError:
@@ -62,7 +62,7 @@ def as_items(value: object) -> tuple[Any, ...] | None:
 def as_array(
     value: npt.ArrayLike, error: type[RopeError], call: str, name: str
 ) -> npt.NDArray[Any]:
-    """An array of what was given; lists that make none, as their rows differ, raise `error`."""
+    """What was given as an array; lists with rows of different lengths raise `error`."""
     try:
         return np.asarray(value)
     except ValueError as reason:
@@ -75,7 +75,7 @@ def is_one_of(value: object, known: Iterable[object]) -> bool:
     """Whether a word, or a truth value, is one of those known; a list or an array never is."""
     try:
         return value in frozenset(known)
-    except TypeError:  # what can be changed has no hash
+    except TypeError:  # a list or an array has no hash
         return False
 
 

@@ -187,7 +187,7 @@ class NextPositionError(RopeError, ValueError):
 
 
 class ChannelRopesError(RopeError, ValueError):
-    """Two RoPEs do not have the same pairs, so that neither can give what the other leaves."""
+    """Two RoPEs, one for the first and one for the second channels, do not go together."""
 
 
 class PairOrderError(RopeError, ValueError):
@@ -225,7 +225,7 @@ class MissingConfigKeyError(ConfigError, KeyError):
 
 
 class UnknownConfigKeyError(ConfigError):
-    """A key speaks of RoPE, and nothing here would honour it."""
+    """A key is about RoPE and is not understood."""
 
 
 class UnknownRopeTypeError(ConfigError):

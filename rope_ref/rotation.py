@@ -398,7 +398,7 @@ def check_shapes(
     Raises
     ------
     SpecError
-        If `spec` is none.
+        If `spec` is no RopeSpec.
     AxesError, ShapeError, PositionShapeError
         If they do not fit each other.
     """

@@ -197,12 +197,12 @@ def _theta(rule: FrequencyRule, rotary_dim: int) -> FloatArray:
 
 
 def demand_spec(spec: object, call: str) -> None:
-    """Refuse what is no RopeSpec where one is needed.
+    """Refuse anything but a RopeSpec.
 
     Raises
     ------
     SpecError
-        If it is none.
+        If it is not one.
     """
     if not isinstance(spec, RopeSpec):
         raise SpecError(

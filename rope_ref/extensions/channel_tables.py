@@ -126,7 +126,7 @@ def apply_channel_ropes(
 ) -> FloatArray:
     """Return the first channel of each pair as `first` turns it, the second as `second` does.
 
-    Where both are one RoPE that is the rotation. Elsewhere it is none, and this its definition.
+    If both are the same RoPE this is `apply_rope`; if not, the map is no rotation.
 
     Parameters
     ----------
@@ -162,17 +162,17 @@ def apply_channel_ropes(
 def own_positions(
     positions: npt.ArrayLike, ropes: Iterable[RopeSpec], spec: RopeSpec
 ) -> npt.NDArray[np.generic]:
-    """Positions on the axes that one of several RoPEs has, of those that all have together."""
+    """The positions on those axes that one RoPE has, where several RoPEs share the positions."""
     p = np.asarray(positions)
     if spec.pair_axes is None:
         return p
     every = max(max(each.pair_axes or (0,)) for each in ropes) + 1
     fits = p.ndim > 0 and len(p) == every
-    return p[: max(spec.pair_axes) + 1] if fits else p  # what does not fit is told by apply_rope
+    return p[: max(spec.pair_axes) + 1] if fits else p  # apply_rope refuses what does not fit
 
 
 def demand_same_pairs(first: RopeSpec, second: RopeSpec, call: str) -> None:
-    """Refuse two RoPEs of which one cannot give what the other leaves."""
+    """Refuse two RoPEs that differ in more than their frequencies and axes."""
     for spec in (first, second):
         demand_spec(spec, call)
     named: dict[str, Callable[[RopeSpec], object]] = {
@@ -194,7 +194,7 @@ def demand_same_pairs(first: RopeSpec, second: RopeSpec, call: str) -> None:
 def crossed_ropes(
     spec: RopeSpec, *, widths: Iterable[int] | None = None
 ) -> tuple[RopeSpec, RopeSpec]:
-    """Return the two RoPEs of pairs whose table is laid out for the other layout.
+    """Return the two RoPEs that a table laid out for the other layout amounts to.
 
     The table of interleaved pairs repeats its halves, ``[c_0 .. c_n, c_0 .. c_n]``; that of
     half pairs repeats each entry, ``[c_0, c_0, c_1, c_1, ..]``.
@@ -202,7 +202,7 @@ def crossed_ropes(
     Parameters
     ----------
     spec
-        The RoPE that it would be with the table of its own layout.
+        The RoPE that a table of its own layout would give.
     widths
         Channels of each block that has such a table by itself, together rotary_dim, for the
         interleaved layout; one block if left out.
@@ -215,8 +215,8 @@ def crossed_ropes(
     Raises
     ------
     ChannelRopesError
-        If `widths` are given for the half layout, whose blocks of channels are none of
-        pairs, or do not fill the rotating channels.
+        If `widths` do not add up to rotary_dim, or several are given for the half layout,
+        where a block of channels is not a block of pairs.
     CountTypeError, WidthsError
         If `widths` are not positive even numbers.
 

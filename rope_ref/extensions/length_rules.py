@@ -1,12 +1,10 @@
 """A text that outgrows the length a model was trained for, while it is being served.
 
 `DynamicNTK` and `LongRoPE` give other frequencies to longer texts, but a server sees a text
-piece by piece: a prompt, perhaps in chunks, then one token after another. Which length
-counts at each of these forwards, and what is remembered of earlier ones, is a choice of
-its own, and public systems make it differently. Here it is a step from rule to rule: all
-that is remembered is the rule's own length.
-
-Keys that are in the cache already keep the frequencies they were rotated with.
+piece by piece: a prompt, perhaps in chunks, then one token after another. Public systems differ
+in which length counts at each of these forward passes, and in what they remember of earlier
+ones. Here each forward pass makes a new rule from the one before; all that it remembers is the
+rule's own `length`. Keys in the cache keep the frequencies they were rotated with.
 """
 
 from __future__ import annotations
@@ -33,23 +31,23 @@ Rule = TypeVar("Rule", bound=DynamicNTK | LongRoPE)
 def served_rule(
     rule: Rule, positions: npt.ArrayLike, *, length_rule: LengthRule = "forward"
 ) -> Rule:
-    """Return the rule that holds for a forward, given the one that held for the last.
+    """Return the frequency rule of a forward pass, given that of the one before.
 
-    The length of a forward is its largest position plus 1, over all rows.
+    The length of a forward pass is its largest position plus 1, over all rows.
 
     Parameters
     ----------
     rule
-        The rule of the forward before; for the first one the model's, whose `length` is
-        None.
+        The rule of the forward pass before; for the first one the model's, whose `length`
+        is None.
     positions
-        Those of the forward, of any shape but empty.
+        Those of this forward pass, of any shape but empty.
     length_rule
         Which length counts.
 
-        - ``"forward"``: that of this forward; nothing is remembered.
+        - ``"forward"``: that of this forward pass; nothing is remembered.
         - ``"grows"``: the largest there has been, in any request.
-        - ``"resets"``: the largest there has been, until a forward is shorter than the
+        - ``"resets"``: the largest there has been, until a forward pass is shorter than the
           original length: then the original frequencies are back. At exactly the
           original length they are not.
         - ``"configured"``: the one that `rule` was made with, whatever is served.
@@ -57,8 +55,7 @@ def served_rule(
     Returns
     -------
     rule
-        The same rule at its new length: what holds for this forward, and what the next
-        call is to be given.
+        The same rule at its new length: for this forward pass, and to give to the next call.
 
     Raises
     ------
@@ -73,12 +70,11 @@ def served_rule(
     `dynamic` in transformers, whose `seq_len < original` and `seq_len > cached` leave the
     two gaps. ``"grows"``: text-generation-inference. ``"configured"``: LongRoPE in vLLM
     and llama.cpp, by the length they are started with; mlx-lm's, as if that were always
-    long; dynamic NTK in SGLang, at factor times the original length. One rule holds for all
-    that is given here. A system in which no row of a batch depends on the others
-    (asked for in vllm-project/vllm#6283) is ``"forward"`` for each row by itself, and one
-    that decides token by token (LongRoPE in text-generation-inference) for each token by
-    itself. To decide by the number of tokens in the call is a fault: a decoding step
-    has one.
+    long; dynamic NTK in SGLang, at factor times the original length. One call gives one rule
+    for all its positions. Call it for each row where no row of a batch may depend on the others
+    (asked for in vllm-project/vllm#6283), and for each token where a system decides token by
+    token (LongRoPE in text-generation-inference). To decide by the number of tokens in the
+    call is a fault: a decoding step has one.
     """
     call = f"served_rule({shown(rule)}, positions, length_rule={shown(length_rule)})"
     if not isinstance(rule, DynamicNTK | LongRoPE):

@@ -1,4 +1,4 @@
-"""Scores made sharper where the text is long: temperatures and softmax factors.
+"""Sharper scores in long texts: temperatures and softmax factors.
 
 None of this rotates. A temperature multiplies a query, and so its scores, by a number
 that depends on the query's position; a softmax factor multiplies all scores alike.

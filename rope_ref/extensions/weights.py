@@ -55,7 +55,7 @@ def channel_order(spec: RopeSpec, to: Layout) -> IntArray:
 
 
 def _order(spec: RopeSpec, to: Layout, call: str) -> IntArray:
-    """`channel_order`, of which errors speak as of `call`."""
+    """`channel_order`, whose errors name `call`."""
     demand_spec(spec, call)
     if not is_one_of(to, LAYOUTS):
         raise LayoutError(

@@ -2,8 +2,8 @@
 
 Beside its rotation, pair i of a query at position p is multiplied by ``zeta_i**e`` and of a
 key by ``zeta_i**-e``, with ``e = (p - centre) / scale_base``. In a score the centre drops
-out and ``zeta_i**((p_q - p_k) / scale_base)`` is left. It is no rotation, and there is no
-promise of speed.
+out and ``zeta_i**((p_q - p_k) / scale_base)`` is left. It is no rotation, and nothing is said
+of its speed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""RoPE as the metadata of a GGUF file describe it, in the reading of llama.cpp.
+"""RoPE as the metadata of a GGUF file describe it, read as llama.cpp reads them.
 
 GGUF has no key for the pair layout: it is fixed for each architecture, in
 `rope_ref.models.gguf_architectures`. Converters fold some scalings into a
@@ -23,7 +23,7 @@ from rope_ref.errors import (
 )
 from rope_ref.exact.real import Real
 from rope_ref.models.gguf_architectures import ARCHITECTURES, Architectures
-from rope_ref.models.keys import SPEAKS_OF_ROPE, Keys
+from rope_ref.models.keys import ABOUT_ROPE, Keys
 from rope_ref.models.model_types import EVERY_FOURTH
 from rope_ref.positions.pair_axes import contiguous_axes, ggml_axes
 from rope_ref.scaling.divided import Divided
@@ -144,9 +144,9 @@ class _GgufReader:
             if self.keys.take(self._key(key)) is not None:
                 self.notes.append(f"{key} changes nothing about how a layer rotates")
         for key in self.keys.unread():
-            if SPEAKS_OF_ROPE.search(key):
+            if ABOUT_ROPE.search(key):
                 raise UnknownConfigKeyError(
-                    f"{self.keys.call}: the key {brief(key)} speaks of RoPE and is not understood "
+                    f"{self.keys.call}: the key {brief(key)} is about RoPE and is not understood "
                     f"here for architecture {self.name!r}; if it changes the rotation, build the "
                     "RopeSpec by hand, else leave it out"
                 )
@@ -272,7 +272,7 @@ class _GgufReader:
         if self.name in Architectures.several_axes:
             return contiguous_axes(sections)
         raise UnknownConfigKeyError(
-            f"{self.keys.call}: {key!r} speaks of position axes and is not understood here for "
+            f"{self.keys.call}: {key!r} is about position axes and is not understood here for "
             f"architecture {self.name!r}; if it changes the rotation, build the RopeSpec by hand"
         )
 

@@ -1,4 +1,4 @@
-"""What llama.cpp's code knows about an architecture, and GGUF metadata do not say."""
+"""What llama.cpp's code knows about an architecture and GGUF metadata do not say."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ positions), whatever layout it gives them.
 
 
 class Architectures:
-    """Sets of architectures that share a habit."""
+    """Sets of architectures that llama.cpp treats alike."""
 
     interleaved_axes = frozenset("qwen3vl qwen3vlmoe qwen35 qwen35moe qwen3tts".split())
     several_axes = frozenset("qwen2vl paddleocr glm4 glm4moe hunyuan-vl bailingmoe3".split())

@@ -123,7 +123,7 @@ def _peek(config: object, key: str) -> object:
 
 @dataclass
 class _HfReader:
-    """One reading of one config."""
+    """What is read of one config, step by step."""
 
     top: Keys
     row: ModelType

@@ -162,7 +162,7 @@ class Heads:
             kind = "interleaved" if True in flags else "contiguous"
         if kind is None and (sections or any(flag is not None for flag in flags)):
             raise UnknownConfigKeyError(
-                f"{keys.call}: {keys.where} speaks of position axes (mrope_section), which are not "
+                f"{keys.call}: {keys.where} is about position axes (mrope_section), which are not "
                 f"understood here for model type {brief(self.name)}; if they change the rotation, "
                 "build the RopeSpec by hand"
             )

@@ -14,7 +14,7 @@ from rope_ref.errors import (
     UnknownModelTypeError,
 )
 from rope_ref.models.hf_switches import TEMPERATURE, refuse_alibi, temperatures
-from rope_ref.models.keys import SPEAKS_OF_ROPE, Keys
+from rope_ref.models.keys import ABOUT_ROPE, Keys
 from rope_ref.models.model_types import MODEL_TYPES, SOURCE, ModelType
 from rope_ref.spec import Layout
 
@@ -33,7 +33,7 @@ def text_part(keys: Keys, notes: list[str]) -> tuple[Keys, str | None]:
     refuse_alibi(keys)
     temperatures(keys, notes)
     for key in keys:
-        if SPEAKS_OF_ROPE.search(key):
+        if ABOUT_ROPE.search(key):
             if key in inner and keys.agrees(key, inner):
                 notes.append(f"{key} says the same as the one in text_config")
                 continue
@@ -73,17 +73,17 @@ def model_row(name: str | None, layout: Layout | None, keys: Keys) -> ModelType:
 
 
 def attention_part(top: Keys, row: ModelType, notes: list[str]) -> Keys | None:
-    """The part ``attn_config``, after a look at RoPE in every other part."""
+    """The part ``attn_config``; RoPE in any other part is noted or refused."""
     inner = None
     for key in list(top):
         part = top.part(key)
-        if part is None or SPEAKS_OF_ROPE.search(key) or "quant" in key:
+        if part is None or ABOUT_ROPE.search(key) or "quant" in key:
             continue
         if key == "dual_chunk_attention_config":
             notes.append(f"{key} changes positions at long range, which a spec does not have")
-        elif key == "attn_config" and row.attn_config and not _speaks(list(part.values())):
+        elif key == "attn_config" and row.attn_config and not _mentions_rope(list(part.values())):
             inner = Keys(part, top.call, key)
-        elif _speaks([part]):
+        elif _mentions_rope([part]):
             if not _OTHER_PART.search(key):
                 raise UnknownConfigKeyError(
                     f"{top.call}: {key!r} has keys about RoPE or ALiBi inside, which are not "
@@ -95,7 +95,7 @@ def attention_part(top: Keys, row: ModelType, notes: list[str]) -> Keys | None:
     return inner
 
 
-def _speaks(level: list[object]) -> bool:
+def _mentions_rope(level: list[object]) -> bool:
     """Whether one of these parts, or a part inside, has a key about RoPE."""
     for _ in range(8):
         maps = [each for each in level if isinstance(each, Mapping)]
@@ -108,4 +108,4 @@ def _speaks(level: list[object]) -> bool:
 def _is_about_rope(key: object, value: object) -> bool:
     if not isinstance(key, str):
         return False
-    return bool(SPEAKS_OF_ROPE.search(key)) or ("alibi" in key.lower() and value is True)
+    return bool(ABOUT_ROPE.search(key)) or ("alibi" in key.lower() and value is True)

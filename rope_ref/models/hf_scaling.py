@@ -1,7 +1,7 @@
 """From the scaling part of a Hugging Face config to a frequency rule.
 
-The readings are those of transformers; where other systems read the same keys in another
-way, the rule has a parameter for it.
+Keys are read as transformers reads them; where other systems read them differently, the rule
+has a parameter for it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PARAMETERS = frozenset(
 
 @dataclass
 class Scaling:
-    """All that a rule is made of.
+    """What a rule is made from.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Scaling:
         return factor
 
     def inert(self, *names: str) -> None:
-        """Read keys that public code pays no heed to, and say so."""
+        """Read keys that public code ignores, and note that."""
         for name in names:
             if name in self.keys:
                 self.keys.take(name)

@@ -7,7 +7,7 @@ import re
 from rope_ref.arguments import brief
 from rope_ref.errors import ConfigValueError, UnknownConfigKeyError
 from rope_ref.exact.real import Real
-from rope_ref.models.keys import SPEAKS_OF_ROPE, Keys
+from rope_ref.models.keys import ABOUT_ROPE, Keys
 from rope_ref.models.model_types import ModelType
 
 __all__ = [
@@ -29,7 +29,7 @@ TEMPERATURE = re.compile(
     r"(?:^|_)logn|(?:^|_)log_?n?_?att|att(?:n|ention)_temperature|scaling_beta"
     r"|^(?:floor|attn)_scale$"
 )
-"""What is found in a key about temperatures on queries."""
+"""Found in keys about temperatures on queries."""
 
 _ON_QUERIES = "is about a temperature on queries, which a spec does not have"
 
@@ -68,7 +68,7 @@ def must_rotate(top: Keys, row: ModelType, notes: list[str]) -> None:
             continue
         value = top.take(key)
         if not isinstance(value, bool):
-            top.forget(key)  # for it says something else
+            top.forget(key)  # it means something else
         else:
             if not value:
                 raise ConfigValueError(
@@ -116,9 +116,9 @@ def temperatures(part: Keys, notes: list[str]) -> None:
 def agree(
     top: Keys, key: str, value: Real, notes: list[str], *, given: bool, base: bool = False
 ) -> None:
-    """Note the other names under which a config has a value too; refuse another value.
+    """Note where a config has a value under other names too; refuse it if it differs there.
 
-    A different value beside one that is not `given` is left to be refused as unknown.
+    If the value was not `given`, another name stays unread, to be refused as unknown.
     """
     for name in _BASES if base else _FRACTIONS:
         if name == key or name not in top:
@@ -135,20 +135,20 @@ def agree(
 
 
 def leftover(top: Keys, row: ModelType, name: str | None, *, known: bool, notes: list[str]) -> None:
-    """Refuse a key that speaks of RoPE and was not read, unless it is switched off."""
+    """Refuse a key that is about RoPE and was not read, unless it is switched off."""
     if "max_trained_positions" in top:
         top.take("max_trained_positions")
         notes.append("max_trained_positions is a matter of serving, which a spec does not have")
     temperatures(top, notes)
     for key in top.unread():
-        if not SPEAKS_OF_ROPE.search(key):
+        if not ABOUT_ROPE.search(key):
             continue
         decides = "interleav" in key and (not known or row.layout == "interleaved")
         if top.take(key) is False and not decides:
             notes.append(f"{top.name(key)} is false, so it changes nothing")
             continue
         raise UnknownConfigKeyError(
-            f"{top.call}: the key {top.name(key)} speaks of RoPE and is not understood here for "
+            f"{top.call}: the key {top.name(key)} is about RoPE and is not understood here for "
             f"model type {brief(name)}; if it changes the rotation, build the RopeSpec by hand, "
             "else leave it out"
         )

@@ -15,7 +15,7 @@ from rope_ref.errors import ConfigTypeError, ConfigValueError, MissingConfigKeyE
 __all__ = [
     "LARGEST_COUNT",
     "LARGEST_HEAD",
-    "SPEAKS_OF_ROPE",
+    "ABOUT_ROPE",
     "Keys",
     "Number",
 ]
@@ -23,17 +23,17 @@ __all__ = [
 Number = int | float
 
 LARGEST_HEAD = 4096
-"""The widest head that is believed, in channels; models have up to some hundreds."""
+"""The widest head accepted, in channels; models have up to some hundreds."""
 
 LARGEST_COUNT = 2**20
-"""The most channels, heads or pairs that are believed."""
+"""The largest number of channels, heads or pairs accepted."""
 
-SPEAKS_OF_ROPE = re.compile(
+ABOUT_ROPE = re.compile(
     r"(?:^|[^a-z])(?:m|x|xd|i|p|ym)?rope|rotary|rotat|theta|yarn|(?:^|_)ntk|inv_freq|mscale"
     r"|original_max_position",
     re.IGNORECASE,
 )
-"""What is found in a key about RoPE, whoever made it up."""
+"""Found in the keys about RoPE of whatever system."""
 
 
 def _equal(one: object, other: object) -> bool:
@@ -142,7 +142,7 @@ class Keys:
         if width > LARGEST_HEAD:
             raise ConfigValueError(
                 f"{self.call}: heads of {width} channels are too wide; at most {LARGEST_HEAD} are "
-                "believed"
+                "accepted"
             )
         return width
 

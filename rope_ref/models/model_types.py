@@ -1,8 +1,8 @@
-"""What a model type means by a config: choices that stand in its code and not in its files.
+"""What the code of a model type decides and its configs do not say.
 
-Which channels pair up, what a missing key stands for, whether the plain rotation heeds
+Which channels form a pair, what a missing key means, whether plain RoPE reads
 ``partial_rotary_factor``: public configs leave all this to the class named by their
-``model_type``. The table below writes it down, one row for each kind of model.
+``model_type``. The table below has one row for each kind of model.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LayerRope:
 
 @dataclass(frozen=True)
 class ModelType:
-    """What the code of a model type knows and its configs do not tell.
+    """What the code of a model type decides and its configs do not say.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class ModelType:
     or_rope_theta
         Whether ``rope_theta`` is read too, where `base_key` is missing.
     plain_is_whole
-        Whether the plain rotation pays no heed to the fraction; scaled ones always do.
+        Whether the plain rotation ignores the fraction; scaled ones never do.
     rotary_dim
         The number of channels given by a key ``rotary_dim``, where the config has none; 0
         means that they are counted by the fraction then. None: no such key.
@@ -101,7 +101,7 @@ class ModelType:
     fourth_is_still
         Whether every fourth layer does not rotate, where the config does not name them.
     says_rope
-        What ``position_embedding_type`` must be for RoPE, where it is not to be missing.
+        What ``position_embedding_type`` must be for RoPE, where it must not be missing.
     size_decides
         Whether models of this type have RoPE or ALiBi by their size.
     ignores_kind
@@ -155,7 +155,7 @@ PARTIAL = ModelType(plain_is_whole=False)
 SLIDING = ModelType(still_layers=("full_attention",))  # only sliding windows rotate
 
 EVERY_FOURTH = "every fourth layer does not rotate"
-"""A remark that no spec can hold."""
+"""A note, for a spec cannot say it."""
 
 _INDEXER = "the indexer of sparse attention has a rotation of its own"
 

@@ -3,7 +3,7 @@
 A patch stands at its frame, its row and its column. The patches of a grid are listed row by
 row, frame by frame: the last axis counts fastest. Image generators and vision towers also
 have patches at other coordinates, whole or real; a row of them for each axis makes a grid.
-How text and grids follow each other is the matter of `multimodal`.
+For text and grids in one sequence see `rope_ref.positions.multimodal`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Positions of a sequence in which text, images and videos follow each other.
 
 A token has three positions: time, row, column. A token of text stands at the same number on
-all three, and there the RoPE is that of text. Each segment goes on where the one before has
-ended; what that means for an image is a choice, `next_position`.
+all three, and there the RoPE is that of text. Each segment starts where the one before has
+ended; where an image ends is a choice, `next_position`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ __all__ = [
 
 NextPosition = Literal["maximum", "extent"]
 NEXT_POSITIONS: tuple[NextPosition, ...] = ("maximum", "extent")
-
 
 _AXES = 3  # time, row, column
 
@@ -206,7 +205,7 @@ def decoding_delta(positions: npt.ArrayLike) -> int:
 def multimodal_decoding_positions(
     cached: npt.ArrayLike, tokens: int, *, delta: npt.ArrayLike
 ) -> IntArray:
-    """Return the positions of new tokens of text, of which some come before in a cache.
+    """Return the positions of new text tokens that follow those in a KV cache.
 
     Parameters
     ----------

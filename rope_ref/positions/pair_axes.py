@@ -1,7 +1,7 @@
 """Which position axis each pair follows, where a position has several: time, row, column.
 
 A model of images or videos gives a token one position for each axis, and each pair follows
-one of them. Two things are to be said, and public models choose them freely:
+one of them. Public models choose two things freely:
 
 * Which axis pair i follows: ``RopeSpec(pair_axes=...)``. The functions of this module count
   it out from *sections* (pairs of each axis) or *widths* (channels of each axis, twice that).
@@ -63,13 +63,13 @@ A ladder for each axis, with ``pair_axes=axial_axes(widths)``::
     Cosmos                        half         Axial((NTK(PowerLaw(1e4), alpha=2), PowerLaw(1e4),
                                                PowerLaw(1e4)), (44, 42, 42))
 
-A model that cuts a head into blocks and rotates each in the half layout *of its own* is two
-RoPEs, one after the other; they touch different channels. Gemma-4 vision at width 64::
+A model that cuts a head into two blocks, each with a half layout of its own, has two RoPEs;
+they rotate different channels and are applied one after the other. Gemma-4 vision at width 64::
 
     column = RopeSpec(64, layout="half", rotary_dim=32, frequencies=PowerLaw(100))
     row = RopeSpec(64, layout="half", rotary_dim=32, rotary_start=32, frequencies=PowerLaw(100))
 
-So is ChatGLM-6B: the position, then the position inside the block that is filled in.
+ChatGLM-6B too: one for the position, one for the position in the block that is filled in.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def ggml_axes(sections: Iterable[int]) -> Axes:
 
 
 def glm_axes(sections: Iterable[int]) -> Axes:
-    """Return the axis of each pair where the axes take turns, and one that is full is passed over.
+    """Return the axis of each pair where the axes take turns and full ones are skipped.
 
     Pair i follows axis ``i % n``; if that one has all its pairs, the next one that has not.
 
@@ -326,7 +326,7 @@ def integers(value: object, call: str, name: str) -> tuple[int, ...]:
     Raises
     ------
     CountTypeError
-        If it is none.
+        If it is not one.
     """
     items = as_items(value)
     numbers = [as_integer(item) for item in items or ()]

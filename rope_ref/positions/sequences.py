@@ -1,8 +1,8 @@
 """Which position each token has.
 
-A token's position is how many tokens of its own sequence come before it. Padding is no
-token, and neither are the tokens of another document, although they lie in the same
-array; tokens in a cache or on another rank do count, although they do not.
+A token's position is the number of tokens before it in its own sequence. Padding, and the
+tokens of other documents in the same array, do not count; tokens in a KV cache or on another
+rank do.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ __all__ = [
 Order = Literal["contiguous", "zigzag"]
 ORDERS: tuple[Order, ...] = ("contiguous", "zigzag")
 
-
-_LARGEST_PACK = 2**44  # as int64 it fills the address space of a process
+_LARGEST_PACK = 2**44  # 2**47 bytes of int64: all that a process can address
 
 
 def padded_positions(mask: npt.ArrayLike) -> IntArray:
@@ -115,7 +114,7 @@ def packed_positions(lengths: npt.ArrayLike) -> IntArray:
 
 
 def decoding_positions(cached: npt.ArrayLike, tokens: int) -> IntArray:
-    """Return the positions of new tokens, of which some come before in a cache.
+    """Return the positions of new tokens that follow those in a KV cache.
 
     Parameters
     ----------
@@ -141,7 +140,7 @@ def decoding_positions(cached: npt.ArrayLike, tokens: int) -> IntArray:
 
 
 def new_positions(cached: npt.ArrayLike, tokens: int, call: str) -> IntArray:
-    """`decoding_positions`, of which errors speak as of `call`."""
+    """`decoding_positions`, whose errors name `call`."""
     counts = counts_of(cached, call, "cached", (0, 1))
     new = count(tokens, call, "tokens", 0)
     if counts.size and int(counts.max()) + new > POSITION_LIMIT:

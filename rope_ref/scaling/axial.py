@@ -1,6 +1,6 @@
-"""Frequencies that are put together: a ladder for each position axis, a ladder in another order.
+"""Rules made of whole ladders: one for each position axis, or one in another order.
 
-Which axis a pair follows is another question: see `axes`, and there for which model needs what.
+Which axis a pair follows, and which model needs what, is in `rope_ref.positions.pair_axes`.
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ class PowerLaw(FrequencyRule):
         Any positive finite number; 10000 in the paper. Hugging Face calls it
         ``rope_theta``.
     denominator
-        What stands below 2 i. All public systems put the rotating channels R there; the
-        width of the head, where only a part rotates, is a reading some authors meant.
+        What 2 i is divided by: R, if left out, as in all public systems. Where only a part
+        of the head rotates, some authors meant the width of the whole head.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """YaRN, and NTK-by-parts before it: fast pairs are kept, slow ones divided, by a ramp.
 
-Which pair is fast is told by the turns it makes in the original context. The pair that
-makes n turns in L positions has the (real) number
+How fast a pair is, is counted in turns in the original context. The pair that makes n turns
+in L positions has the number, a real one,
 
     corr(n) = d ln(L / (2 pi n)) / (2 ln b)
 
