@@ -63,7 +63,7 @@ class NTK(ScaledRule):
 
 @dataclass(frozen=True)
 class FixedNTK(ScaledRule):
-    """The remap that vLLM calls ``ntk``: every pair is slowed, the first one too.
+    """The scaling that vLLM calls ``ntk``: every pair is slowed, the first one too.
 
     ``(base * factor)**(-2i/R) / factor**(2/R)``; with a `mixing` exponent,
     ``base**(-2i/R) / exp(c (i + 1)**mixing)`` with c such that the last pair is divided
