@@ -14,7 +14,7 @@ from typing import get_args
 import pytest
 
 import rope_ref
-from rope_conformance import Claim
+from rope_conformance import Claim, TargetError, check
 from rope_conformance.accuracy.bound import PROFILES
 from rope_conformance.adapters import BUNDLED
 from rope_conformance.clauses import all_checks, all_clauses
@@ -61,6 +61,14 @@ def public_reports() -> ModuleType:
 
 
 # The pages hang together
+
+
+def test_pages_name_the_group_of_entry_points():
+    """What a package writes down to be found is a promise; the message on a bad name has it too."""
+    group = "rope_conformance.implementations"
+    assert f"in the group `{group}`" in text_of("judging.md")
+    with pytest.raises(TargetError, match=rf"entry point of the group {group} "):
+        check("a_name_that_is_nothing")
 
 
 def test_first_page_shows_the_commands_of_the_readme():

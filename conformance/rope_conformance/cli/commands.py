@@ -148,7 +148,7 @@ def check(
     """Judge TARGET, and say what is wrong with it.
 
     TARGET is package.module:object, path/to/file.py:object, or an installed entry point of the
-    group rope_conformance.adapters. The object is a function f(x, positions), or a factory
+    group rope_conformance.implementations. The object is a function f(x, positions), or a factory
     that is called with a RopeSpec and returns one.
 
     Options say what the target claims to be. Left out, its own attributes `spec` and `claim` are

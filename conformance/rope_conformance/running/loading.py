@@ -15,7 +15,7 @@ from rope_conformance.target.process_state import functions_left_alone, remember
 
 __all__ = ["load_target"]
 
-ENTRY_POINTS = "rope_conformance.adapters"
+ENTRY_POINTS = "rope_conformance.implementations"
 
 
 def load_target(text: str) -> Any:
@@ -26,7 +26,7 @@ def load_target(text: str) -> Any:
     text
         ``package.module:object``, ``path/to/file.py:object``, a bundled name such as
         ``transformers/llama``, or the name of an entry point of the group
-        ``rope_conformance.adapters``.
+        ``rope_conformance.implementations``.
 
     Raises
     ------
