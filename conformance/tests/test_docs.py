@@ -13,8 +13,9 @@ from typing import get_args
 
 import pytest
 
+import rope_conformance
 import rope_ref
-from rope_conformance import Claim, TargetError, check
+from rope_conformance import Claim, TargetError
 from rope_conformance.accuracy.bound import PROFILES
 from rope_conformance.adapters import BUNDLED
 from rope_conformance.clauses import all_checks, all_clauses
@@ -68,7 +69,7 @@ def test_pages_name_the_group_of_entry_points():
     group = "rope_conformance.implementations"
     assert f"in the group `{group}`" in text_of("judging.md")
     with pytest.raises(TargetError, match=rf"entry point of the group {group} "):
-        check("a_name_that_is_nothing")
+        rope_conformance.check("a_name_that_is_nothing")
 
 
 def test_first_page_shows_the_commands_of_the_readme():
