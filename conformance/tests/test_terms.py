@@ -17,7 +17,6 @@ import pytest
 
 import rope_ref
 from rope_conformance import Claim
-from rope_conformance.accuracy.bound import PROFILES
 from rope_conformance.clauses import FAMILIES, all_clauses
 from rope_conformance.faults import FAULTS
 from rope_conformance.report.model import Verdict
@@ -238,7 +237,7 @@ def test_words_that_a_page_lists_are_linked_from_a_term():
 
     assert "judging.md#accuracy" in definition("profile")
     assert "```{generated} profiles" in judging.partition("\n## Accuracy\n")[2]
-    assert first_cells(generated()["profiles"]) == [profile.name for profile in PROFILES]
+    assert "float32-power" in first_cells(generated()["profiles"])  # test_docs.py counts them all
 
     assert "specification.md" in definition("clause family")
     headings = re.findall(r"^## (\w+)$", generated()["specification"], re.M)
