@@ -1,7 +1,7 @@
 """What reports in docs/reports say, as MyST text and as quotations.
 
-`tools/public_reports.py` and `tools/gpu_conformance.py` write them. No number of theirs is on a
-page: it comes from the files when the page is built, and a finding that is gone fails the build.
+`tools/public_reports.py` and `tools/gpu_conformance.py` write them. A page repeats none of their
+numbers: they are read when the page is built, and a finding that is gone fails the build.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def verdict(report: dict[str, Any]) -> str:
 
 
 def ratio(value: float | str) -> str:
-    """A multiple of the bound; what is no number in the output has none."""
+    """A multiple of the bound; "not finite" where the output was NaN or infinite."""
     return f"{value:.3g}" if isinstance(value, float) and value < 10 else _large(value)
 
 

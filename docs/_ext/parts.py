@@ -1,6 +1,6 @@
-"""Parts of pages that are written by the code they are about, as MyST text.
+"""Parts of pages that are made from the code they are about, as MyST text.
 
-Nothing here knows a clause, a profile or a number: what is not in the code is not on the page.
+No clause, profile or number is written here: all come from the code.
 """
 
 from __future__ import annotations
@@ -133,13 +133,13 @@ def _opened(check: Check) -> str:
     closed = check.clause.opened_by(plain)
     if closed is None:
         return ""
-    return f", where the claim opens it; for a plain function it does not ({_plain(closed)})"
+    return f", if the claim opens the clause; that of a plain function does not ({_plain(closed)})"
 
 
 def _evidence(check: Check) -> str:
     plural = "" if check.minimum == 1 else "s"
-    what = f"compared pair{plural} where the bound decides" if check.numeric else f"input{plural}"
-    return f"A pass takes at least {check.minimum} {what}."
+    what = f"decisive comparison{plural}" if check.numeric else f"input{plural}"
+    return f"A pass needs at least {check.minimum} {what}."
 
 
 def controls() -> str:

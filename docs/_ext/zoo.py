@@ -1,4 +1,4 @@
-"""The zoo as MyST text: what each wrong implementation does, and what caught it."""
+"""The zoo as MyST text: what each wrong implementation does, and what catches it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def read() -> dict[str, dict[str, Any]]:
 
 
 def summary() -> str:
-    """How many there are, and how many were told by the right class."""
+    """How many there are, and how many are reported with the right fault class."""
     rows = read()
     right = sum(each["found"] == each["fault"] for each in rows.values())
     return (
-        f"{len(rows)} wrong implementations, all caught; {right} of them are told by their own "
-        f"class. {len(CONTROLS)} honest ones beside them, on which no check fails.\n"
+        f"There are {len(rows)} wrong implementations. All are caught, and {right} of them are "
+        f"reported with their own fault class. On the {len(CONTROLS)} controls no check fails.\n"
     )
 
 

@@ -33,7 +33,7 @@ from rope_ref import RopeSpec
 
 @clause(
     id="frequency.ladder",
-    sentence="Pair i turns by theta_i radians per position, base**(-2i/R) before any remap.",
+    sentence="Pair i turns by theta_i radians per position, base**(-2i/R) before any scaling.",
     formula=r"\theta_i = b^{-2i/R}",
     reference="rope_ref.scaling.frequencies:power_law",
     fault="frequency",

@@ -1,6 +1,6 @@
-"""Remaps: which frequencies change, by how much, and what becomes of the amplitude.
+"""Scalings: which frequencies change, by how much, and what becomes of the amplitude.
 
-That the numbers are right as a whole is said by `frequency`. Here a remap is taken apart:
+That the numbers are right as a whole is said by `frequency`. Here a scaling is taken apart:
 its pairs by what it does to them, whatever the amplitude; the amplitude, whatever the
 phases; and its parameters, one changed at a time.
 """
@@ -40,7 +40,7 @@ _FAR = 2**14  # by then every ramp and every factor shows
 
 def _remapped(context: CheckContext) -> str | None:
     if not isinstance(context.spec.frequencies, ScaledRule):
-        return "the frequencies are not remapped"
+        return "the frequencies are not scaled"
     return None
 
 
@@ -80,7 +80,7 @@ def _band(name: str) -> Callable[[CheckContext], list[Case]]:
 
 @clause(
     id="scaling.kept",
-    sentence="Pairs that a remap leaves alone turn as they do without it.",
+    sentence="Pairs that a scaling keeps turn as they do without it.",
     formula=r"\theta'_i = \theta_i",
     reference="rope_ref.scaling.yarn:YaRN.frequencies",
     fault="scaling",
@@ -96,7 +96,7 @@ def kept(context: CheckContext, case: Case) -> None:
 
 @clause(
     id="scaling.divided",
-    sentence="Pairs that a remap slows down wholly turn at exactly the factor-th part.",
+    sentence="Pairs that a scaling slows down wholly turn at exactly the factor-th part.",
     formula=r"\theta'_i = \theta_i / s",
     reference="rope_ref.scaling.linear:Linear.frequencies",
     fault="scaling",
@@ -285,7 +285,7 @@ def _others(context: CheckContext) -> Sequence[tuple[str, FrequencyRule]]:
 
 @clause(
     id="scaling.parameters",
-    sentence="Every parameter of a remap counts: RoPEs that differ in one of them differ by it.",
+    sentence="Every parameter of a scaling counts: RoPEs that differ in one of them differ by it.",
     formula=r"\theta' = f(\theta;\, s, L, \ldots)",
     reference="rope_ref.scaling.scaled_rule:ScaledRule",
     fault="scaling",

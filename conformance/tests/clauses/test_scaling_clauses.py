@@ -100,7 +100,7 @@ def test_it_is_closed_without_a_remap():
     for rule in (PLAIN, ExplicitFrequencies([1.0] * 32, amplitude=2)):
         found = verdicts(Reference, spec_of(rule))
         assert {r.verdict for r in found.values()} == {"not claimed"}
-        assert {r.reason for r in found.values()} <= {"the frequencies are not remapped"}
+        assert {r.reason for r in found.values()} <= {"the frequencies are not scaled"}
 
 
 def test_a_plain_callable_is_judged_for_its_own_parameters():

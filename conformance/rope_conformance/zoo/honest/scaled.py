@@ -264,7 +264,7 @@ def dynamic_ntk_in_float32(spec: RopeSpec) -> Rope:
 
 @control(_half(128, FixedNTK(PowerLaw(1e4), factor=8)), profile="float32-power", **_WIDE)
 def fixed_ntk_in_float32(spec: RopeSpec) -> Rope:
-    """The remap that vLLM calls ntk, all in float32."""
+    """The scaling that vLLM calls ntk, all in float32."""
     return _rope(spec, F)
 
 
