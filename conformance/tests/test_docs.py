@@ -17,7 +17,7 @@ import rope_backends
 import rope_conformance
 import rope_ref
 from rope_conformance import Claim, adapters
-from rope_conformance.accuracy.bound import PROFILES
+from rope_conformance.accuracy.profiles import PROFILES
 from rope_conformance.adapters import BUNDLED
 from rope_conformance.clauses import all_checks, all_clauses
 from rope_conformance.judging.clause import EDITION, EITHER

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import Judgement, judge
+from rope_conformance.accuracy.residual import Judgement, judge
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import data_type
 from rope_conformance.inputs.rule_variants import has_length

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import Judgement
+from rope_conformance.accuracy.residual import Judgement
 from rope_conformance.clauses._caches import begin, context_on
 from rope_conformance.clauses._hints import instead
 from rope_conformance.clauses._judging import judged_by_tables, looked_at, real_tokens

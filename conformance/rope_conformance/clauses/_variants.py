@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rope_conformance.accuracy.bound import judge
+from rope_conformance.accuracy.residual import judge
 from rope_conformance.inputs.rule_variants import base_below, for_width
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised

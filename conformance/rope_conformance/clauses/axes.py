@@ -8,14 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import (
-    bound,
-    compare,
-    judge,
-    pair_norm,
-    per_token,
-    unit_roundoff,
-)
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.number_types import unit_roundoff
+from rope_conformance.accuracy.residual import compare, judge, pair_norm, per_token
 from rope_conformance.clauses.score import demand_same_scores
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.position_axes import at_one_place, axes_of, on_all_axes

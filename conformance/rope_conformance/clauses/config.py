@@ -13,7 +13,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from rope_conformance.accuracy.bound import judge
+from rope_conformance.accuracy.residual import judge
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.configs import (
     ModelConfig,

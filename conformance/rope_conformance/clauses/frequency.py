@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rope_conformance.accuracy.bound import unit_roundoff
+from rope_conformance.accuracy.number_types import unit_roundoff
 from rope_conformance.clauses._kept import kept_by_base, kept_by_width, only_remapped
 from rope_conformance.clauses.passthrough import demand_untouched
 from rope_conformance.diagnosis.shape_causes import APART, is_right

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from rope_conformance.accuracy.bound import bound, compare, pair_norm, per_token
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.residual import compare, pair_norm, per_token
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs.cases import Case, free_positions
 from rope_conformance.inputs.shapes import usual_shape

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import Judgement, judge
+from rope_conformance.accuracy.residual import Judgement, judge
 from rope_conformance.clauses._frameworks import (
     autocast,
     compiled,

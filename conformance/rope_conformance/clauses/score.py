@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import bound, compare, pair_norm, per_token
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.residual import compare, pair_norm, per_token
 from rope_conformance.inputs.cases import Case, cases, data_type, free_positions
 from rope_conformance.inputs.position_axes import on_all_axes
 from rope_conformance.inputs.shapes import repeated, usual_shape

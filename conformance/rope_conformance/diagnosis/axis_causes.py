@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import unit_roundoff
+from rope_conformance.accuracy.number_types import unit_roundoff
 from rope_conformance.faults import Cause
 from rope_conformance.identification.conventions import ChannelMap, read_map
 from rope_conformance.inputs.cases import Case

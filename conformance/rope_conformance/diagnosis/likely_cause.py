@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import unit_roundoff
+from rope_conformance.accuracy.number_types import unit_roundoff
 from rope_conformance.diagnosis.axis_causes import axis_searches, with_equal_axes
 from rope_conformance.diagnosis.channel_causes import channel_cause
 from rope_conformance.diagnosis.scaling_causes import applied_remaps, remap_suspects, wrong_rest

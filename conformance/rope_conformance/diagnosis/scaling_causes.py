@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import unit_roundoff
+from rope_conformance.accuracy.number_types import unit_roundoff
 from rope_conformance.diagnosis.alternative_frequencies import (
     FACTORS,
     axial_readings,

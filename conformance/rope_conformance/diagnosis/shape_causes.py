@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import unit_roundoff
+from rope_conformance.accuracy.number_types import unit_roundoff
 from rope_conformance.faults import Cause, Fault
 from rope_conformance.inputs.cases import Case
 from rope_conformance.judging.context import CheckContext

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rope_conformance.accuracy.bound import profile_named
+from rope_conformance.accuracy.profiles import profile_named
 from rope_conformance.accuracy.statistics import Meter
 from rope_conformance.clauses import all_checks
 from rope_conformance.judging.clause import EDITION, Check

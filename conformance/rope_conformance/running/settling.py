@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rope_conformance.accuracy.bound import profile_named, unit_roundoff
+from rope_conformance.accuracy.number_types import unit_roundoff
+from rope_conformance.accuracy.profiles import profile_named
 from rope_conformance.adapters import BUNDLED, installed
 from rope_conformance.describing.description import rule_in_words
 from rope_conformance.describing.output import open_model

@@ -11,17 +11,10 @@ from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
 import rope_ref as rr
-from rope_conformance.accuracy.bound import (
-    PROFILES,
-    Profile,
-    bound,
-    compare,
-    given_table_bound,
-    judge,
-    profile_named,
-    tiny,
-    unit_roundoff,
-)
+from rope_conformance.accuracy.bound import bound, given_table_bound
+from rope_conformance.accuracy.number_types import tiny, unit_roundoff
+from rope_conformance.accuracy.profiles import PROFILES, Profile, profile_named
+from rope_conformance.accuracy.residual import compare, judge
 from rope_conformance.accuracy.statistics import Meter
 from rope_ref import ExplicitFrequencies, PowerLaw, RopeSpec
 
@@ -633,7 +626,8 @@ def test_the_tightest_profile_is_the_chain_that_was_used(name):
 def test_the_horizon_of_float32_phases():
     """Errors reach 1 % of a pair near position 10**5 at base 10000, as rounding theta_1 demands."""
     positions = np.unique(np.geomspace(1, 2**24, 4000).astype(np.int64))
-    last, ends = metered(lambda x, p: rotated(x, p, by_power(1e4, 128)), positions).horizon(0.01)
+    meter = metered(lambda x, p: rotated(x, p, by_power(1e4, 128)), positions)
+    last, ends = meter.horizon.reach(0.01)
     assert ends
     # No earlier than the bound of the worst pair allows.
     spec = half(128, PowerLaw(1e4))
@@ -641,12 +635,12 @@ def test_the_horizon_of_float32_phases():
     assert last >= 0.01 / (m * spec.theta() * 2.0**-24).max() - 1
     assert 1e5 <= last <= 3.2e5
     exact = metered(lambda x, p: F(rr.apply_rope(x, p, spec, axes="bthd")), positions)
-    assert exact.horizon(0.01) == (positions[-1], False)
+    assert exact.horizon.reach(0.01) == (positions[-1], False)
 
 
 def test_a_horizon_may_be_nowhere():
     """An implementation wrong from the start has none."""
-    last, ends = metered(lambda x, p: -x, np.arange(5)).horizon(0.01)
+    last, ends = metered(lambda x, p: -x, np.arange(5)).horizon.reach(0.01)
     assert (last, ends) == (None, True)
 
 

@@ -10,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rope_conformance.accuracy.amplification import amplification, amplitude_roundings
-from rope_conformance.accuracy.bound import bound, judge, profile_named, unit_roundoff
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.number_types import unit_roundoff
+from rope_conformance.accuracy.profiles import profile_named
+from rope_conformance.accuracy.residual import judge
 from rope_conformance.zoo import CONTROLS
 from rope_conformance.zoo.honest import scaled
 from rope_conformance.zoo.honest.scaled import amplitude_of, rotated, theta_of

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import rope_conformance as rc
-from rope_conformance.accuracy.bound import bound, profile_named
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.profiles import profile_named
 from rope_conformance.clauses import all_checks
 from rope_conformance.clauses._gradients import collected, transposed
 from rope_conformance.zoo import CONTROLS, WRONG

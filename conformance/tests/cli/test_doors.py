@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 import rope_conformance as rc
 from rope_conformance import cli, zoo
-from rope_conformance.accuracy.bound import PROFILES
+from rope_conformance.accuracy.profiles import PROFILES
 from rope_conformance.adapters import BUNDLED, installed
 from rope_conformance.clauses import all_checks
 from rope_conformance.cli import commands
