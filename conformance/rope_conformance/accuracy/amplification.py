@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.accuracy.number_types import FloatArray
-from rope_conformance.inputs.rule_variants import divisors
+from rope_conformance.target.rule_parts import divisors
 from rope_ref import PowerLaw
 from rope_ref.exact.real import Real
 from rope_ref.scaling import (

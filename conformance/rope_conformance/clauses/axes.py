@@ -14,7 +14,6 @@ from rope_conformance.accuracy.residual import compare, judge, pair_norm, per_to
 from rope_conformance.clauses.score import demand_same_scores
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.position_axes import at_one_place, axes_of, on_all_axes
-from rope_conformance.inputs.rule_variants import base_below
 from rope_conformance.inputs.shapes import usual_shape
 from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
@@ -27,6 +26,7 @@ from rope_conformance.judging.probes import (
     pairs,
     standard_case,
 )
+from rope_conformance.target.rule_parts import base_below
 
 Array = npt.NDArray[Any]
 

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from rope_conformance.clauses._layer import demand_positions
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.diagnosis.shape_causes import is_right
-from rope_conformance.inputs.cases import Case, free_positions
+from rope_conformance.inputs.cases import Case
+from rope_conformance.inputs.claimed_positions import free_positions
 from rope_conformance.inputs.rows import row_cases
 from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext

@@ -9,9 +9,10 @@ from rope_conformance.clauses._kept import kept_by_base, kept_by_width, only_rem
 from rope_conformance.clauses.passthrough import demand_untouched
 from rope_conformance.diagnosis.shape_causes import APART, is_right
 from rope_conformance.faults import Fault
-from rope_conformance.inputs.cases import Case, at_width, cases, positions_within
+from rope_conformance.inputs.cases import Case, cases
+from rope_conformance.inputs.claimed_positions import positions_within
 from rope_conformance.inputs.rows import row_cases
-from rope_conformance.inputs.rule_variants import base_below, with_base
+from rope_conformance.inputs.spec_variants import at_width, with_base
 from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
@@ -28,6 +29,7 @@ from rope_conformance.judging.probes import (
     other_widths,
     standard_case,
 )
+from rope_conformance.target.rule_parts import base_below
 from rope_ref import RopeSpec
 
 

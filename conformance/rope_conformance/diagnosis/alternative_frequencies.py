@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.faults import Fault
-from rope_conformance.inputs.rule_variants import base_below, divisors, plain_rule, with_base
+from rope_conformance.inputs.spec_variants import with_base
+from rope_conformance.target.rule_parts import base_below, divisors, plain_rule
 from rope_ref.errors import RopeError
 from rope_ref.scaling import (
     NTK,

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.accuracy.number_types import unit_roundoff
+from rope_conformance.describing.words import layouts_in_words
 from rope_conformance.diagnosis.axis_causes import axis_searches, with_equal_axes
 from rope_conformance.diagnosis.channel_causes import channel_cause
 from rope_conformance.diagnosis.scaling_causes import applied_remaps, remap_suspects, wrong_rest
@@ -33,9 +34,8 @@ from rope_conformance.diagnosis.shape_causes import (
 )
 from rope_conformance.diagnosis.suspects import Complex, Suspect, right_turn, suspects
 from rope_conformance.faults import Cause, Fault
-from rope_conformance.identification.conventions import layout_in_words, read_map, visible_pairs
+from rope_conformance.identification.conventions import read_map, visible_pairs
 from rope_conformance.inputs.cases import Case, Input
-from rope_conformance.inputs.rule_variants import base_below, has_length
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import (
@@ -45,6 +45,7 @@ from rope_conformance.judging.probes import (
     probe_position,
     standard_case,
 )
+from rope_conformance.target.rule_parts import base_below, has_length
 from rope_ref import PowerLaw, RopeSpec, pair_channels
 from rope_ref.scaling import ScaledRule
 
@@ -148,9 +149,7 @@ def _wrong_pairs(context: CheckContext) -> Cause | None:
     reading, spec = read_map(context, position), context.spec
     evidence = f"read from unit vectors at position {position}"
     found = reading.layouts(spec, position)
-    claimed = layout_in_words(spec.layout, spec)
-    if spec.output_layout != spec.layout:
-        claimed += f", written {layout_in_words(spec.output_layout, spec)}"
+    claimed = layouts_in_words(spec)
     if found and (spec.layout, spec.output_layout) not in found:
         words = f"{reading.in_words(spec, position)}, claimed {claimed}"
         return Cause(words, "layout", evidence)

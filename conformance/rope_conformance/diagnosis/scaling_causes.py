@@ -24,8 +24,8 @@ from rope_conformance.diagnosis.alternative_frequencies import (
 from rope_conformance.diagnosis.shape_causes import APART
 from rope_conformance.diagnosis.suspects import Complex, Suspect, measured_frequencies
 from rope_conformance.faults import Cause
-from rope_conformance.inputs.rule_variants import base_below
 from rope_conformance.judging.context import CheckContext
+from rope_conformance.target.rule_parts import base_below
 from rope_ref import PowerLaw, RopeSpec, pair_channels
 from rope_ref.scaling import NTK, Axial, DynamicNTK, Linear, Llama3, LongRoPE, ScaledRule, YaRN
 from rope_ref.scaling.frequencies import RealRule

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.faults import Fault
-from rope_conformance.inputs.cases import data_type
-from rope_conformance.inputs.rule_variants import plain_rule
+from rope_conformance.target.frameworks import data_type
+from rope_conformance.target.rule_parts import plain_rule
 from rope_ref import PowerLaw, RopeSpec, cos_sin
 
 __all__ = ["Suspect", "measured_frequencies", "right_turn", "suspects"]

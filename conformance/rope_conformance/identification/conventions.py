@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.inputs.cases import data_type
+from rope_conformance.describing.words import layout_in_words
 from rope_conformance.inputs.position_axes import at_one_place
 from rope_conformance.inputs.shapes import ROW
 from rope_conformance.judging.context import CheckContext
+from rope_conformance.target.frameworks import data_type
 from rope_ref import RopeSpec, pair_channels
 from rope_ref.spec import LAYOUTS, Layout
 
-__all__ = ["ChannelMap", "layout_in_words", "map_at", "read_map"]
+__all__ = ["ChannelMap", "map_at", "read_map", "visible_pairs"]
 
 Array = npt.NDArray[np.float64]
 
@@ -202,13 +203,6 @@ def _images(context: CheckContext, vectors: npt.NDArray[Any], position: int) -> 
         for row in rows
     ]
     return np.concatenate(images)[: len(vectors)].astype(np.float64)
-
-
-def layout_in_words(layout: Layout, spec: RopeSpec) -> str:
-    """A layout as its name and its channels."""
-    if layout == "interleaved":
-        return "interleaved (channels 2i and 2i+1)"
-    return f"half-split (channels i and i+{spec.rotary_dim // 2})"
 
 
 def _with_layout(spec: RopeSpec, layout: Layout, output_layout: Layout) -> RopeSpec:

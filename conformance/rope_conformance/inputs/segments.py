@@ -18,7 +18,7 @@ from rope_ref.positions import GridSegment, TextSegment, multimodal_positions
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["Fraction", "GridSegment", "Prompt", "TextSegment", "drawn_prompts", "fixed_prompts"]
+__all__ = ["MERGE", "Prompt", "drawn_prompts", "fixed_prompts"]
 
 MERGE = 2  # patches, down and across, that become one token; as in all public models
 

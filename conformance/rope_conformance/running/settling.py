@@ -14,9 +14,8 @@ from typing import Any
 from rope_conformance.accuracy.number_types import unit_roundoff
 from rope_conformance.accuracy.profiles import profile_named
 from rope_conformance.adapters import BUNDLED, installed
-from rope_conformance.describing.description import rule_in_words
 from rope_conformance.describing.output import open_model
-from rope_conformance.identification.conventions import layout_in_words
+from rope_conformance.describing.words import spec_on_a_line
 from rope_conformance.judging.context import undisturbed
 from rope_conformance.report.model import Fact
 from rope_conformance.running.discovery import discover_spec, takes_rows
@@ -250,20 +249,7 @@ def bundled_in_words(name: str) -> str:
 
 def spec_in_words(spec: RopeSpec) -> str:
     """A spec on a line or two."""
-    words = [f"{spec.head_dim} channels"]
-    if spec.rotary_dim != spec.head_dim:
-        last = spec.rotary_start + spec.rotary_dim - 1
-        words.append(f"of which {spec.rotary_start} to {last} rotate")
-    words.append(layout_in_words(spec.layout, spec))
-    if spec.output_layout != spec.layout:
-        words.append(f"written {layout_in_words(spec.output_layout, spec)}")
-    if isinstance(spec.frequencies, PowerLaw):
-        words.append(f"base {spec.frequencies.base:.12g}")
-    else:
-        words += rule_in_words(spec.frequencies, spec.rotary_dim)
-    if spec.direction == -1:
-        words.append("clockwise")
-    return ", ".join(words)
+    return spec_on_a_line(spec)
 
 
 def judged_as(spec: RopeSpec, claim: Claim) -> str:

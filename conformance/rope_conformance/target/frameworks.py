@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NAMESPACES", "Namespace", "NamespaceError", "namespace"]
+__all__ = ["Array", "NAMESPACES", "Namespace", "NamespaceError", "data_type", "namespace"]
 
 Array = npt.NDArray[Any]
 
@@ -246,6 +246,16 @@ def namespace(name: str) -> Namespace:
     if name not in _MADE:
         _MADE[name] = _KINDS[name]()
     return _MADE[name]
+
+
+def data_type(name: str) -> np.dtype[Any]:
+    """The NumPy dtype of a name, bfloat16 included."""
+    if name == "bfloat16":
+        import ml_dtypes
+
+        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
+    return np.dtype(name)
 
 
 def _imported(module: str, package: str) -> Any:

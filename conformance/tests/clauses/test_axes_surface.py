@@ -20,9 +20,9 @@ from rope_conformance.inputs.position_axes import (
     on_each_axis,
     place_in_words,
 )
+from rope_conformance.inputs.rebuild import rebuild
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
-from rope_conformance.running.shrinking import rebuild
 from rope_conformance.running.verdict import run_check
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo import CONTROLS, WRONG

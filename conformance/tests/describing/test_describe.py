@@ -9,9 +9,10 @@ from click.testing import CliRunner
 
 import rope_ref as rr
 from rope_conformance.cli.commands import rope_ref
-from rope_conformance.describing.description import compare, pairs_of, rule_in_words, spec_in_words
+from rope_conformance.describing.description import compare, pairs_of
 from rope_conformance.describing.output import DESCRIPTION, Described, as_json, differences
-from rope_conformance.inputs.rule_variants import plain_rule
+from rope_conformance.describing.words import rule_in_words, spec_in_words
+from rope_conformance.target.rule_parts import plain_rule
 
 LLAMA = {
     "model_type": "llama",

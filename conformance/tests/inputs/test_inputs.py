@@ -10,19 +10,14 @@ from hypothesis import strategies as st
 
 from rope_conformance.clauses import all_checks
 from rope_conformance.clauses.frequency import _WIDTHS
-from rope_conformance.inputs.cases import (
-    HOT_SPOTS,
-    Case,
-    cases,
-    data_type,
-    fixed_cases,
-    positions_within,
-)
+from rope_conformance.inputs.cases import Case, cases, fixed_cases
+from rope_conformance.inputs.claimed_positions import HOT_SPOTS, positions_within
 from rope_conformance.inputs.shapes import SHAPES
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.probes import numeric_cases, numeric_fixed
 from rope_conformance.running.checking import check
 from rope_conformance.target.claim import Claim
+from rope_conformance.target.frameworks import data_type
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo import CONTROLS
 from rope_ref import RopeSpec, apply_rope
