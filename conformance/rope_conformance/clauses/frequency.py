@@ -7,7 +7,7 @@ import numpy as np
 from rope_conformance.accuracy.number_types import unit_roundoff
 from rope_conformance.clauses._kept import kept_by_base, kept_by_width, only_remapped
 from rope_conformance.clauses.passthrough import demand_untouched
-from rope_conformance.diagnosis.shape_causes import APART, is_right
+from rope_conformance.diagnosis.shape_causes import DISTINCT, is_right
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case, cases
 from rope_conformance.inputs.claimed_positions import positions_within
@@ -176,7 +176,7 @@ def widths(context: CheckContext, case: Case) -> None:
         _other(context, spec, case, f"wrong at head_dim={head_dim}, rotary_dim={rotary_dim}")
     except CheckFailure as failure:
         # The formula is right at the width it was made for: then it is not the formula.
-        if failure.fault is None and is_right(context, APART):
+        if failure.fault is None and is_right(context, DISTINCT):
             if kept_by_base(context, spec, case):
                 failure.fault = "cache"
             else:
