@@ -1,9 +1,9 @@
 """How many roundings an honest theta_i takes: m_i, rule by rule.
 
 m_i is in units of the phase type's roundoff and includes the product of theta_i with the
-position. Counted is public code: constants by Python in float64 or in the phase's type,
-whichever rounds more often; the ladder by the recipe of the profile. The derivation is in
-the documentation (the page "The bound").
+position. What is counted is how public code computes: constants by Python in float64 or in the
+phase's type, whichever rounds more often; the ladder by the recipe of the profile. The derivation
+is in the documentation (the page "The bound").
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class _Making:
 
 @singledispatch
 def _count(rule: FrequencyRule, rotary_dim: int, how: _Making) -> FloatArray:
-    """Frequencies that are given."""
+    """Frequencies that are given, not computed."""
     return np.full(rotary_dim // 2, 4.0)
 
 
@@ -356,7 +356,7 @@ def _own_amplitude(rule: FrequencyRule, how: _Making) -> float:
 
 
 def _magnitudes(rule: YaRN, how: _Making) -> float:
-    """Of ``c m ln s + 1``, or of the quotient of two such."""
+    """Units that ``c m ln s + 1``, or the quotient of two such, is off by."""
 
     def units(weight: Real) -> float:
         rate = float(rule.coefficient) * float(weight)
@@ -370,12 +370,12 @@ def _magnitudes(rule: YaRN, how: _Making) -> float:
         first, second = 1 if first is None else first, second or 0
     if first is not None and second is not None:
         return units(first) + units(second) + 1
-    # Systems that know one weight only differ in whether they use it.
+    # Of systems that know one weight only, some use it and some do not: the larger count.
     return max([units(1), *(units(weight) for weight in (first, second) if weight is not None)])
 
 
 def _root_of_logarithms(rule: LongRoPE, how: _Making) -> float:
-    """Of ``sqrt(1 + ln f / ln L)``."""
+    """Units that ``sqrt(1 + ln f / ln L)`` is off by."""
     factor, length = math.log(rule.factor), math.log(rule.original_length)
     quotient = factor / length
     relative = 2 * _LOG + 1 + how.rounds(rule.factor) / factor

@@ -10,11 +10,9 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Any
-
-import numpy.typing as npt
 
 from rope_conformance.accuracy.number_types import FloatArray
+from rope_conformance.target.frameworks import Array
 from rope_ref import RopeSpec, apply_rope_parts
 
 __all__ = ["Remembered", "expected"]
@@ -42,7 +40,7 @@ class Remembered:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def __call__(self, x: npt.NDArray[Any], positions: npt.NDArray[Any], spec: RopeSpec) -> Parts:
+    def __call__(self, x: Array, positions: Array, spec: RopeSpec) -> Parts:
         """As `expected`."""
         key = (spec, _bits(x), _bits(positions))
         with self._lock:
@@ -66,7 +64,7 @@ class Remembered:
                 self.size -= _bytes(self._kept.popitem(last=False)[1])
 
 
-def _bits(array: npt.NDArray[Any]) -> Hashable:
+def _bits(array: Array) -> Hashable:
     """What tells one array from every other: dtype, shape and bits, not values.
 
     Equal values may have other bits (0 and -0), and equal bits other values (another dtype). A
@@ -82,7 +80,7 @@ def _bytes(parts: Parts) -> int:
 _remembered = Remembered(_LARGEST)
 
 
-def expected(x: npt.NDArray[Any], positions: npt.NDArray[Any], spec: RopeSpec) -> Parts:
+def expected(x: Array, positions: Array, spec: RopeSpec) -> Parts:
     """Return the right output for an input, and what its own rounding took from it.
 
     Parameters

@@ -15,6 +15,7 @@ from rope_conformance.accuracy.bound import bound
 from rope_conformance.accuracy.expected import expected
 from rope_conformance.accuracy.number_types import FloatArray, unit_roundoff
 from rope_conformance.accuracy.profiles import Profile
+from rope_conformance.target.frameworks import Array
 from rope_ref import RopeSpec, pair_channels
 
 __all__ = ["DECISIVE", "Judgement", "compare", "judge", "pair_norm", "per_token"]
@@ -70,9 +71,9 @@ class Judgement:
 
 
 def judge(
-    y: npt.NDArray[np.generic],
-    x: npt.NDArray[np.generic],
-    positions: npt.NDArray[np.generic],
+    y: Array,
+    x: Array,
+    positions: Array,
     spec: RopeSpec,
     dtype: str,
     profile: Profile,
@@ -145,7 +146,7 @@ def compare(
     )
 
 
-def per_token(positions: npt.NDArray[np.generic], spec: RopeSpec) -> FloatArray:
+def per_token(positions: Array, spec: RopeSpec) -> FloatArray:
     """Positions (T,) or (B, T) as float64 of shape (1 or B, T, 1, 1).
 
     With a leading axis, for a spec with ``pair_axes``: (1 or B, T, 1, R/2), each pair's own.
@@ -157,7 +158,7 @@ def per_token(positions: npt.NDArray[np.generic], spec: RopeSpec) -> FloatArray:
     return (own if own.ndim == 3 else own[None])[:, :, None]
 
 
-def pair_norm(x: npt.NDArray[np.generic], spec: RopeSpec) -> FloatArray:
+def pair_norm(x: Array, spec: RopeSpec) -> FloatArray:
     """Return A hypot(u, v) of each pair of an array whose last axis is the channels."""
     first, second = pair_channels(spec)
     values = np.asarray(x, dtype=np.float64)

@@ -8,11 +8,11 @@ a rotated pair, and the bound of that RoPE holds for it.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.number_types import FloatArray
 from rope_conformance.accuracy.profiles import Profile
 from rope_conformance.accuracy.residual import Judgement, judge
+from rope_conformance.target.frameworks import Array
 from rope_ref import RopeSpec, pair_channels
 from rope_ref.extensions.channel_tables import own_positions
 
@@ -20,9 +20,9 @@ __all__ = ["judge_two_angles"]
 
 
 def judge_two_angles(
-    y: npt.NDArray[np.generic],
-    x: npt.NDArray[np.generic],
-    positions: npt.NDArray[np.generic],
+    y: Array,
+    x: Array,
+    positions: Array,
     specs: tuple[RopeSpec, RopeSpec],
     dtype: str,
     profile: Profile,

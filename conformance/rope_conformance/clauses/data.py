@@ -22,7 +22,7 @@ from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import factory_only, numeric_cases, numeric_fixed, oracle
-from rope_conformance.target.process_state import changes, remember, settings_left_alone
+from rope_conformance.target.process_state import changes, remember, settings_restored
 from rope_conformance.target.views import View
 from rope_ref import cos_sin
 
@@ -255,7 +255,7 @@ def process(context: CheckContext, case: Case) -> None:
     x, positions = context.x(case), context.positions(case)
     target = context.implementation.target
     changed: list[str] = []
-    with settings_left_alone(changed):
+    with settings_restored(changed):
         context.arrays.apply(x, positions)
         _other_surfaces(context, x, positions)
     remember(target, changed)

@@ -1,8 +1,8 @@
 """What is wrong where a position has several axes: time, row, column.
 
 Which axis a pair follows is read by moving one axis at a time. How fast it turns is seen
-where a token stands at the same position on all axes; there it is a RoPE of one axis, which
-the other searches can look at.
+where tokens stand at the same position on all axes: for these it is a RoPE of one axis, and
+the searches for such a RoPE apply.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from rope_ref.scaling import Axial, Linear
 
 __all__ = ["axis_searches", "with_equal_axes"]
 
-Followed = list[frozenset[int] | None]  # the axes that move a pair; None where nothing can be told
+Followed = list[frozenset[int] | None]  # the axes that move a pair; None where it cannot be seen
 
 _NEAR = 1 / 16  # float32 phases up to some thousands are nearer to each other than that
 _ROUNDINGS = 64
@@ -210,7 +210,7 @@ def _wrong_axes(context: CheckContext, surface: str) -> Cause | None:
         _relabelled(spec, told)
         or _other_map(spec, told)
         or _other_sections(spec, told)
-        or f"pair {i} follows {_in_words(dict(told)[i])}, claimed axis {spec.pair_axes[i]}"
+        or f"pair {i} follows {_axes_in_words(dict(told)[i])}, claimed axis {spec.pair_axes[i]}"
     )
     evidence = f"moved one at a time, the axes show {len(wrong)} of {len(told)} pairs elsewhere"
     return Cause(words, "multi-axis", evidence)
@@ -257,10 +257,10 @@ def _relabelled(spec: RopeSpec, told: Told) -> str | None:
     changed = sorted(axis for axis, follows in new.items() if follows != {axis})
     values = [new[axis] for axis in changed]
     if len(new) > 1 and len(set(new.values())) == 1:
-        return f"all pairs follow {_in_words(values[0])}"
+        return f"all pairs follow {_axes_in_words(values[0])}"
     if len(changed) == 2 and values == [{changed[1]}, {changed[0]}]:
         return f"axes {changed[0]} and {changed[1]} are exchanged"
-    return "; ".join(f"pairs of axis {a} follow {_in_words(new[a])}" for a in changed)
+    return "; ".join(f"pairs of axis {a} follow {_axes_in_words(new[a])}" for a in changed)
 
 
 def _other_map(spec: RopeSpec, told: Told) -> str | None:
@@ -362,7 +362,7 @@ def _own_halves(spec: RopeSpec, found_map: ChannelMap) -> Cause | None:
     return Cause(words, "multi-axis", "read from unit vectors")
 
 
-def _in_words(axes: frozenset[int]) -> str:
+def _axes_in_words(axes: frozenset[int]) -> str:
     if not axes:
         return "no axis: they stand still"
     return f"axis {_listed(axes)}" if len(axes) == 1 else f"axes {_listed(axes)}"

@@ -15,11 +15,11 @@ from rope_ref import RopeSpec, pair_channels
 
 __all__ = ["channel_cause"]
 
-_CLOSE = 2**-6  # of a radian: more than any profile rounds
+_CLOSE = 2**-6  # radians: more than any profile rounds
 
 
 def channel_cause(context: CheckContext, second: RopeSpec) -> Cause | None:
-    """Whether it is a rotation, channels have each other's angles, or such as none should have.
+    """Whether it is a rotation, or channels have each other's angles, or quite other ones.
 
     Parameters
     ----------

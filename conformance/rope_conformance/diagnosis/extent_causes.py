@@ -11,13 +11,13 @@ from rope_conformance.judging.context import CheckContext
 
 __all__ = ["too_few_digits", "wrong_from_somewhere"]
 
-_SHORT = 16  # no table of a cache ends as soon as that
-_SMALL = 2**-8  # a part of the phase, or of a pair's length
-_SEVERAL = 3  # one wrong position is a hole, not an error that grows
+_SHORT = 16  # no cached table has fewer rows
+_SMALL = 2**-8  # an error of rounding: as a part of the phase, or of a pair's length
+_SEVERAL = 3  # fewer wrong positions are single faults, not an error that grows
 
 
 def wrong_from_somewhere(context: CheckContext) -> Cause | None:
-    """Whether positions are right up to one, or the error grows with the phase."""
+    """Whether tables or phases are inexact, or only some pairs or positions are right."""
     p, seen = probed(context)
     if not seen.size or (p < 0).all():
         return None
@@ -51,7 +51,7 @@ def wrong_from_somewhere(context: CheckContext) -> Cause | None:
     if (p[~good] < 0).all():
         words = "positions from 0 on are right, negative ones are not"
         return Cause(words, "position", f"{int((~good).sum())} negative positions are wrong")
-    # Nothing turns at position 0: that it is right there says nothing.
+    # At position 0 nothing turns, so that being right there says nothing.
     if np.abs(p[order][:bad_from]).any() and not good[order][bad_from:].any():
         fault: Fault = "cache" if first_bad >= _SHORT else "position"
         words = f"positions are right below {first_bad:g} and wrong from there on"

@@ -2,10 +2,10 @@
 
 The pair (1, 0) is put into every pair at a few dozen positions, so that each comes out
 as its cos and sin. Each suspect is a RoPE with one thing wrong, of the kinds that public
-trackers report. A suspect that predicts all that was seen, where the right RoPE does
-not, is named. Where the implementation is right there, the input that failed is taken
-apart: by rows, by heads, by tokens, by the size of the data, on a new object. A cause is
-a hint; the verdict never depends on it.
+trackers report. A suspect is named if it predicts all that was seen, and the right RoPE does
+not. Where the implementation is right at these positions, the input that failed is varied:
+fewer rows, heads or tokens, smaller data, a new object. A cause is a hint; the verdict never
+depends on it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = ["likely_cause"]
 Search = Callable[[], Cause | None]
 
 
-# What is looked at is wrong, and may hold zeros and infinities where there should be none.
+# What wrong implementations return may hold zeros, infinities and NaN anywhere.
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def likely_cause(context: CheckContext, case: Input, surface: str) -> Cause | None:
     """Return the likeliest cause of a failure, or None if no suspect fits.
@@ -114,7 +114,7 @@ def _probe(context: CheckContext) -> CheckContext:
 
 
 def _wrong_once_used(context: CheckContext, case: Case) -> Cause | None:
-    """Whether a new object rotates rightly what the used one does not."""
+    """Whether a new object is right where one that was used before is wrong."""
     if not context.implementation.is_factory:
         return None
     if is_right(_probe(context), case) or not is_right(context.anew(), case):

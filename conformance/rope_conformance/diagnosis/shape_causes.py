@@ -1,6 +1,6 @@
-"""What is wrong with the shape of a call: which axis, row, head or token it goes by.
+"""Whether axes, rows, heads, tokens or sizes are mistaken for each other.
 
-Each question takes the input apart that failed, or asks for a small one of its kind.
+Each search varies the input that failed, or tries a small one of its kind.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _ROUNDINGS = 64  # roundings to the type of the data that a suspect may be off by
-_NEAR = 128  # no table ends so soon
+_NEAR = 128  # no table has fewer rows
 # The numbers of rows, tokens and heads differ: no axis can be taken for another.
 DISTINCT = Case(2, 4, 3, (3, 1, 0, 2), seed=5)
 
@@ -101,7 +101,7 @@ def _axes_suspects(
             p,
         ),
     }
-    # An axis of one entry at position 0 looks like no rotation at all.
+    # An axis with one entry stands at position 0, which looks like no rotation at all.
     if h > 1:
         words = "the head axis counts as positions: phase = h theta"
         suspected[words] = (own, "bhtd", np.arange(h))
@@ -154,7 +154,7 @@ def wrong_alone(context: CheckContext) -> Cause | None:
 
 
 def wrong_order(context: CheckContext) -> Cause | None:
-    """Whether tokens get positions by their order, or in another one, in a small call."""
+    """Whether tokens of a small call get positions by their order, or each other's."""
     return _moved(context, DISTINCT, _by_order)
 
 
@@ -200,7 +200,7 @@ def _moved(
             if p.size == 1:
                 text, words = f"position {p[0]:g} is rotated as position ", f"{moved[0]:g}"
             evidence = f"explains all {p.size} tokens of the failing call"
-            # Far out it is the end of a table, not a count that began wrongly.
+            # At large positions a table has ended; at small ones counting began wrongly.
             fault: Fault = "position" if np.abs(p).min() < _NEAR else "cache"
             return Cause(f"{text}{words}", fault, evidence)
     return None

@@ -73,7 +73,7 @@ def suspects(p: Array, spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
 
 
 def _signs(p: FloatArray, spec: RopeSpec) -> Iterator[Suspect]:
-    """The right table, used the wrong way."""
+    """The right table, used wrongly."""
     right, theta = right_turn(p, spec), signed_theta(spec)
     some = "the sign of sin is flipped: pairs turn the wrong way"
     yield Suspect("sign", some, right.conj(), theta)
@@ -232,7 +232,7 @@ def _ladders(p: FloatArray, spec: RopeSpec) -> Iterator[Suspect]:
 
 
 def _fitted(p: FloatArray, spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
-    """Suspects with a number in them that is read off what was seen."""
+    """Suspects with a parameter that is fitted to what was seen."""
     if not np.isfinite(seen).any():
         return
     theta = signed_theta(spec)
@@ -248,7 +248,7 @@ def _fitted(p: FloatArray, spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = float(np.median(measured[moving] / theta[moving]))
         logs = -np.log(np.abs(measured[1:])) * spec.rotary_dim / (2 * pairs_[1:])
-    # So near to 1 it is no scaling rule but a rounded number.
+    # A factor so near to 1 is a rounding error, not a scaling.
     fault: Fault = "angle-precision" if abs(factor - 1) < 2**-7 else "scaling"
     words = f"all frequencies are {factor:.9g} times too large"
     yield Suspect(fault, words, turned(p[:, None] * theta * factor), theta * factor)
@@ -266,14 +266,14 @@ def _fitted(p: FloatArray, spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
 
 
 def _constant_phase(p: FloatArray, spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
-    """All tokens moved by the same distance: the phase of pair 0 at the first tells it."""
+    """All tokens moved by the same distance, which the first token shows."""
     theta = signed_theta(spec)
     ratio = seen * right_turn(p, spec).conj()
     with np.errstate(invalid="ignore"):
         moved = np.angle(ratio[0])
     if not np.isfinite(moved).all() or not theta.size:
         return
-    # The slowest pair shows the distance without wrapping, the fastest to the last digit.
+    # The slowest pair shows the distance without ambiguity, faster ones more digits of it.
     distance = 0.0
     for pair in np.argsort(np.abs(theta))[(theta == 0).sum() :]:
         whole = np.round((distance * theta[pair] - moved[pair]) / (2 * np.pi))

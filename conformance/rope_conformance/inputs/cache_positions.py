@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
+
+from rope_conformance.target.frameworks import Array
 
 __all__ = ["CONVENTIONS", "CachePositions", "Convention"]
-
-Integers = npt.NDArray[np.int64]
 
 # What becomes of the positions of the others when tokens go: they keep them, or close the gap.
 Convention = Literal["kept", "closed"]
@@ -37,17 +36,18 @@ class CachePositions:
     turns
         The positions by which the cached tokens have been rotated, one after the other, as
         float64 arrays (B, n); NaN where a slot was left out. The first is that of the token
-        itself. Rotated again, from one position to another, a token counts both: so much
-        is lost by the way through position 0, or by two tables; less by the difference.
+        itself. Where a token is rotated again, from one position to another, both count:
+        rotating it back to position 0 and on, or by two tables, loses as much as both;
+        rotating it by the difference loses less.
     """
 
     def __init__(self, rows: int, convention: Convention) -> None:
         self.convention = convention
         self.next = np.zeros(rows, dtype=np.int64)
         self.slots = np.zeros((rows, 0), dtype=np.int64)
-        self.turns: list[npt.NDArray[np.float64]] = [np.zeros((rows, 0))]
+        self.turns: list[Array] = [np.zeros((rows, 0))]
 
-    def grow(self, tokens: int, lengths: tuple[int, ...] | None = None) -> Integers:
+    def grow(self, tokens: int, lengths: tuple[int, ...] | None = None) -> Array:
         """Append tokens, of which row b has ``lengths[b]``; return their positions (B, T)."""
         positions = self.next[:, None] + np.arange(tokens)
         self.slots = np.concatenate([self.slots, positions], axis=1)
@@ -73,6 +73,6 @@ class CachePositions:
         self._move(self.slots + delta)
         self.next = self.next + delta
 
-    def _move(self, slots: Integers) -> None:
+    def _move(self, slots: Array) -> None:
         self.turns += [self.slots.astype(np.float64), slots.astype(np.float64)]
         self.slots = slots

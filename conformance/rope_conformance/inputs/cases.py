@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.inputs.claimed_positions import free_positions, positions_within
 from rope_conformance.inputs.shapes import FEW_SHAPES, ROW, SHAPES, Shape, repeated
 from rope_conformance.target.claim import Claim
-from rope_conformance.target.frameworks import data_type, namespace
+from rope_conformance.target.frameworks import Array, data_type, namespace
 from rope_conformance.target.views import View
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class Input(ABC):
 
     @abstractmethod
     def size(self) -> tuple[Any, ...]:
-        """What makes one input smaller than another, the weightiest first."""
+        """What makes one input smaller than another, the most important first."""
 
     def smaller(self, token: int | None) -> Iterator[Input]:
         """Smaller inputs on which the same failure may show; `token` is the first bad one."""
@@ -57,11 +56,11 @@ class Case(Input):
         ``normal`` numbers from `seed`; ``small``, ``large``: the same times 2**-20, and times
         2**60 or in float16 2**10; ``one-hot``: channel `seed`; ``zeros``.
     strided
-        Whether the data comes as a view that is not contiguous: every second element of a
-        larger array; ``backwards``; ``expanded``, where one head, or with one head one row,
-        is all of them; or ``positions``: these do, and the data does not.
+        Whether the data is a view that is not contiguous: True for every second element of a
+        larger array; ``backwards``; ``expanded`` for one head that stands for all (with one
+        head, one row). Or ``positions``: they are every second element, the data is no view.
     parameter
-        A number that some checks need beside: how far to move, where to cut.
+        A number that some checks need: how far to move, where to cut.
     """
 
     batch: int
@@ -84,7 +83,7 @@ class Case(Input):
             return list(self.positions)
         return [p for row in self.positions for p in row]  # type: ignore[union-attr]
 
-    def position_array(self) -> npt.NDArray[Any]:
+    def position_array(self) -> Array:
         """Positions as int64, or float64 where one is not whole: (T,) or (B, T)."""
         flat = self.flat()
         dtype = np.float64 if any(isinstance(p, float) for p in flat) else np.int64
@@ -107,7 +106,7 @@ class Case(Input):
         return bool(forms & {"t", "bt", "offset"}) or (in_a_row and p[:1] in ([], [0]))
 
     def cut(self, axes: str) -> Case:
-        """The same with one row or one head where axes have no room for more."""
+        """The same with one row or one head where there is no such axis."""
         case = self
         if "b" not in axes and case.batch != 1:
             rows = case.positions[:1] if case.rows else case.positions
@@ -134,7 +133,7 @@ class Case(Input):
             positions = tuple(self.positions[first : first + count])
             yield replace(self, tokens=len(positions), positions=positions)
 
-    def x(self, head_dim: int, dtype: str) -> npt.NDArray[Any]:
+    def x(self, head_dim: int, dtype: str) -> Array:
         """The data, axes ``bthd``."""
         shape = (self.batch, self.tokens, self.heads, head_dim)
         if self.values in ("normal", "small", "large"):

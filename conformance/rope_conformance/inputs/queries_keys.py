@@ -30,7 +30,7 @@ class QueriesKeys(Input):
         return self.q.inside(claim) and self.k.inside(claim)
 
     def size(self) -> tuple[Any, ...]:
-        """Both sizes, one after the other in each respect."""
+        """The sum of both sizes, entry by entry."""
         return tuple(map(sum, zip(self.q.size(), self.k.size(), strict=True)))
 
     def smaller(self, token: int | None) -> Iterator[QueriesKeys]:

@@ -147,7 +147,7 @@ class Asked(Input):
     def smaller(self, token: int | None) -> Iterator[Asked]:
         """One request alone, then with one row, document or token less.
 
-        As many whatever the requests, so that a step means the same before and after another.
+        Always as many steps, so that a step's number means the same after another step.
         """
         for n in range(_STEPS):
             yield Asked(self.requests[n : n + 1] or self.requests)

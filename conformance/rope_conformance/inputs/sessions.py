@@ -119,8 +119,8 @@ class Session(Input):
         """One head, one row, fewer calls, fewer tokens in each."""
         yield replace(self, heads=1)
         yield self.cut(1, self.heads)
-        # So many of each, however many calls are left: a step goes on from what the last one
-        # that failed has left, and is found by its number.
+        # Always as many steps, however few calls are left: a step that fails is repeated by its
+        # number, on what earlier steps have left.
         for _ in range(12):
             yield replace(self, operations=self.operations[:-1])
         for _ in range(12):

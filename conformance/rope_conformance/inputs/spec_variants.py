@@ -19,8 +19,8 @@ from rope_ref.scaling.yarn import NTKByParts, YaRN
 __all__ = ["at_width", "for_width", "other_amplitudes", "other_parameters", "with_base"]
 
 _ODD = 1.37  # a factor that no narrow type holds
-_LARGE = 12.5  # beyond the factors that code may have in a table
-_LENGTHS = (90, 100_003)  # so short that a ramp begins at pair 0; more than 16 bits hold
+_LARGE = 12.5  # larger than the factors that code may hold in a list
+_LENGTHS = (90, 100_003)  # so short that a ramp begins at pair 0; too long for 16 bits
 _LISTS = ("short_factors", "long_factors", "factors")  # with an entry for each pair
 
 
@@ -44,7 +44,7 @@ def at_width(own: RopeSpec, head_dim: int, rotary_dim: int) -> RopeSpec:
 
 
 def for_width(rule: FrequencyRule, rotary_dim: int) -> FrequencyRule:
-    """The same rule for another width: of lists with an entry for each pair, some or some twice."""
+    """The same rule for another width; lists with an entry for each pair are resampled."""
     if not isinstance(rule, ScaledRule):
         return rule
     rule = _with(rule, rule=for_width(rule.rule, rotary_dim))
@@ -60,8 +60,8 @@ def for_width(rule: FrequencyRule, rotary_dim: int) -> FrequencyRule:
 def other_parameters(rule: FrequencyRule) -> Iterator[tuple[str, FrequencyRule]]:
     """The rule with one parameter changed at a time, and the change in words.
 
-    A parameter that shows only beside another one is changed together with it. Words that
-    tell readings of one name apart are no parameters.
+    A parameter that shows only beside another one is changed together with it. Fields that
+    choose between published rules of one name are no parameters.
     """
     if not isinstance(rule, ScaledRule):
         return

@@ -1,8 +1,9 @@
 """Arrays of every framework from and to NumPy, bit for bit.
 
-NumPy with ml_dtypes is the meeting place: the suite thinks in NumPy arrays, and each
-`Namespace` hands them to an implementation in its own type, on its own device. Bits
-travel, never values: bfloat16, which DLPack keeps from NumPy, goes through an integer view.
+The suite computes with NumPy arrays, with ml_dtypes where NumPy lacks a type. Each `Namespace`
+makes arrays of its framework from them, on a device, and NumPy arrays from those of its
+framework. Bits are copied, values never converted: bfloat16, which NumPy cannot take by DLPack,
+goes through an integer view.
 
 A framework is imported when its namespace is asked for, and not before.
 """
