@@ -20,7 +20,8 @@ import pytest
 
 import rope_backends
 from rope_backends import BackendUnavailable
-from rope_conformance.accuracy.bound import judge, profile_named
+from rope_conformance.accuracy.profiles import profile_named
+from rope_conformance.accuracy.residual import judge
 from rope_ref import RopeSpec
 
 # JAX reads this when it first looks for devices.

@@ -16,7 +16,7 @@ import pytest
 import rope_conformance
 import rope_ref
 from rope_conformance import Claim, TargetError
-from rope_conformance.accuracy.bound import PROFILES
+from rope_conformance.accuracy.profiles import PROFILES
 from rope_conformance.adapters import BUNDLED
 from rope_conformance.clauses import all_checks, all_clauses
 from rope_conformance.judging.clause import EDITION, EITHER

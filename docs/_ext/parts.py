@@ -19,7 +19,10 @@ import numpy as np
 import zoo
 
 from rope_conformance import clauses
-from rope_conformance.accuracy.bound import DECISIVE, PROFILES, Profile, bound, unit_roundoff
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.number_types import unit_roundoff
+from rope_conformance.accuracy.profiles import PROFILES, Profile
+from rope_conformance.accuracy.residual import DECISIVE
 from rope_conformance.clauses import all_checks
 from rope_conformance.judging.clause import EDITION, Check
 from rope_conformance.judging.context import CheckContext

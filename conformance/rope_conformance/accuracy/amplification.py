@@ -1,9 +1,9 @@
 """How many roundings an honest theta_i takes: m_i, rule by rule.
 
 m_i is in units of the phase type's roundoff and includes the product of theta_i with the
-position. Counted is public code: constants by Python in float64 or in the phase's type,
-whichever rounds more often; the ladder by the recipe of the profile. The derivation is in
-the documentation (the page "The bound").
+position. What is counted is how public code computes: constants by Python in float64 or in the
+phase's type, whichever rounds more often; the ladder by the recipe of the profile. The derivation
+is in the documentation (the page "The bound").
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.inputs.rule_variants import divisors
+from rope_conformance.accuracy.number_types import FloatArray
+from rope_conformance.target.rule_parts import divisors
 from rope_ref import PowerLaw
 from rope_ref.exact.real import Real
 from rope_ref.scaling import (
@@ -37,7 +38,6 @@ from rope_ref.scaling.frequencies import FrequencyRule
 
 __all__ = ["Recipe", "amplification", "amplitude_roundings"]
 
-Array = npt.NDArray[np.float64]
 Recipe = Literal["rounded", "power", "exp", "exp-single", "product"]
 
 # m_i = (first number) + (second) x (2i/R) |ln b|, by recipe: pow and the log of the base are
@@ -47,7 +47,7 @@ _LOG, _POW, _EXP = 2, 2, 6
 
 
 @lru_cache(maxsize=256)
-def amplification(rule: FrequencyRule, rotary_dim: int, recipe: Recipe, dtype: str) -> Array:
+def amplification(rule: FrequencyRule, rotary_dim: int, recipe: Recipe, dtype: str) -> FloatArray:
     """Return m_i, how many units of the phase's rounding error pair i can gather.
 
     Parameters
@@ -110,7 +110,7 @@ class _Making:
         power_of_two = math.frexp(float(by))[0] == 0.5 and float(by) == by
         return 0 if power_of_two else 2 + self.rounds(by)
 
-    def ladder(self, rule: PowerLaw, rotary_dim: int, log_base: float, base: float) -> Array:
+    def ladder(self, rule: PowerLaw, rotary_dim: int, log_base: float, base: float) -> FloatArray:
         """A power law with a base of the logarithm `log_base`, itself off by `base` units."""
         i = np.arange(rotary_dim // 2, dtype=np.float64)
         exponent = _exponent(rule, rotary_dim)
@@ -121,46 +121,46 @@ class _Making:
 
 
 @singledispatch
-def _count(rule: FrequencyRule, rotary_dim: int, how: _Making) -> Array:
-    """Frequencies that are given."""
+def _count(rule: FrequencyRule, rotary_dim: int, how: _Making) -> FloatArray:
+    """Frequencies that are given, not computed."""
     return np.full(rotary_dim // 2, 4.0)
 
 
 @_count.register
-def _(rule: PowerLaw, rotary_dim: int, how: _Making) -> Array:
+def _(rule: PowerLaw, rotary_dim: int, how: _Making) -> FloatArray:
     # The ratio of a running product is taken to be right to 2 u, base included.
     base = 0 if how.recipe == "product" else how.rounds(rule.base)
     return how.ladder(rule, rotary_dim, math.log(rule.base), base)
 
 
 @_count.register
-def _(rule: Linear, rotary_dim: int, how: _Making) -> Array:
+def _(rule: Linear, rotary_dim: int, how: _Making) -> FloatArray:
     return _count(rule.rule, rotary_dim, how) + how.division(rule.factor)
 
 
 @_count.register
-def _(rule: Proportional, rotary_dim: int, how: _Making) -> Array:
+def _(rule: Proportional, rotary_dim: int, how: _Making) -> FloatArray:
     return _count(rule.rule, rotary_dim, how) + how.division(rule.factor)
 
 
 @_count.register
-def _(rule: Divided | LongRoPE, rotary_dim: int, how: _Making) -> Array:
+def _(rule: Divided | LongRoPE, rotary_dim: int, how: _Making) -> FloatArray:
     divisions = [how.division(factor) for factor in divisors(rule)]
     return _count(rule.rule, rotary_dim, how) + divisions
 
 
 @_count.register
-def _(rule: NTK, rotary_dim: int, how: _Making) -> Array:
+def _(rule: NTK, rotary_dim: int, how: _Making) -> FloatArray:
     return _new_base(rule.rule, rule.alpha, how.rounds(rule.alpha), rotary_dim, how)
 
 
 @_count.register
-def _(rule: DynamicNTK, rotary_dim: int, how: _Making) -> Array:
+def _(rule: DynamicNTK, rotary_dim: int, how: _Making) -> FloatArray:
     return _new_base(rule.rule, rule.alpha, _dynamic_alpha(rule, how), rotary_dim, how)
 
 
 @_count.register
-def _(rule: FixedNTK, rotary_dim: int, how: _Making) -> Array:
+def _(rule: FixedNTK, rotary_dim: int, how: _Making) -> FloatArray:
     own, factor, pairs = rule.rule, rule.factor, rotary_dim // 2
     if factor == 1:
         return _count(own, rotary_dim, how)
@@ -181,7 +181,7 @@ def _(rule: FixedNTK, rotary_dim: int, how: _Making) -> Array:
 
 
 @_count.register
-def _(rule: YaRN, rotary_dim: int, how: _Making) -> Array:
+def _(rule: YaRN, rotary_dim: int, how: _Making) -> FloatArray:
     theta = np.array(rule.rule.theta(rotary_dim))
     fast = _count(rule.rule, rotary_dim, how)
     kept, error = _kept(rule, rotary_dim, how)
@@ -190,7 +190,7 @@ def _(rule: YaRN, rotary_dim: int, how: _Making) -> Array:
 
 
 @_count.register
-def _(rule: NTKByParts, rotary_dim: int, how: _Making) -> Array:
+def _(rule: NTKByParts, rotary_dim: int, how: _Making) -> FloatArray:
     own, factor = rule.rule, rule.factor
     ntk = NTK(own, alpha=factor)
     plain, changed = (np.array(each.theta(rotary_dim)) for each in (own, ntk))
@@ -218,7 +218,7 @@ def _(rule: NTKByParts, rotary_dim: int, how: _Making) -> Array:
 
 
 @_count.register
-def _(rule: Llama3, rotary_dim: int, how: _Making) -> Array:
+def _(rule: Llama3, rotary_dim: int, how: _Making) -> FloatArray:
     theta = np.array(rule.rule.theta(rotary_dim))
     fast = _count(rule.rule, rotary_dim, how)
     slow = fast + how.division(rule.factor)
@@ -242,24 +242,24 @@ def _(rule: Llama3, rotary_dim: int, how: _Making) -> Array:
 
 
 @_count.register
-def _(rule: Axial, rotary_dim: int, how: _Making) -> Array:
+def _(rule: Axial, rotary_dim: int, how: _Making) -> FloatArray:
     parts = zip(rule.rules, rule.widths, strict=True)
     return np.concatenate([_count(each, width, how) for each, width in parts])
 
 
 @_count.register
-def _(rule: Reordered, rotary_dim: int, how: _Making) -> Array:
+def _(rule: Reordered, rotary_dim: int, how: _Making) -> FloatArray:
     return _count(rule.rule, rotary_dim, how)[list(rule.order)]
 
 
-def _exponent(rule: PowerLaw, rotary_dim: int) -> Array:
+def _exponent(rule: PowerLaw, rotary_dim: int) -> FloatArray:
     denominator = rotary_dim if rule.denominator is None else float(rule.denominator)
     return np.arange(0, rotary_dim, 2, dtype=np.float64) / denominator
 
 
 def _new_base(
     rule: PowerLaw, alpha: Real, alpha_roundings: float, rotary_dim: int, how: _Making
-) -> Array:
+) -> FloatArray:
     """The base times alpha**(R/(R - 2)), alpha being off by a number of units."""
     exponent = rotary_dim / max(rotary_dim - 2, 1)
     logarithm = math.log(alpha)
@@ -281,7 +281,7 @@ def _dynamic_alpha(rule: DynamicNTK, how: _Making) -> float:
     return float(lost / rule.alpha) + how.rounds(rule.alpha)
 
 
-def _kept(rule: YaRN, rotary_dim: int, how: _Making) -> tuple[Array, Array]:
+def _kept(rule: YaRN, rotary_dim: int, how: _Making) -> tuple[FloatArray, FloatArray]:
     """How much of each pair is kept, 1 - g, and how far off that is, in units of u."""
     low, high = map(float, rule.ends(rotary_dim))
     length = high - low
@@ -310,13 +310,20 @@ def _end_roundings(rule: YaRN, end: float, turns: Real, rotary_dim: int, how: _M
     return inside * channels / (2 * log_base) + relative * abs(end)
 
 
-def _moves(ramp: Array, error: Array, how: _Making) -> npt.NDArray[np.bool_]:
+def _moves(ramp: FloatArray, error: FloatArray, how: _Making) -> npt.NDArray[np.bool_]:
     """Where a ramp, before it is cut to 0 and 1, is between them or may come out there."""
     slack = error * float(np.finfo(how.dtype).eps) / 2
     return (ramp > -slack) & (ramp < 1 + slack)
 
 
-def _blend(a: Array, m_a: Array, b: Array, m_b: Array, share: Array, error: Array) -> Array:
+def _blend(
+    a: FloatArray,
+    m_a: FloatArray,
+    b: FloatArray,
+    m_b: FloatArray,
+    share: FloatArray,
+    error: FloatArray,
+) -> FloatArray:
     """``a (1 - share) + b share``, the share being off by `error` units.
 
     Each term is one product and may have one difference from 1; then there is the sum.
@@ -349,7 +356,7 @@ def _own_amplitude(rule: FrequencyRule, how: _Making) -> float:
 
 
 def _magnitudes(rule: YaRN, how: _Making) -> float:
-    """Of ``c m ln s + 1``, or of the quotient of two such."""
+    """Units that ``c m ln s + 1``, or the quotient of two such, is off by."""
 
     def units(weight: Real) -> float:
         rate = float(rule.coefficient) * float(weight)
@@ -363,12 +370,12 @@ def _magnitudes(rule: YaRN, how: _Making) -> float:
         first, second = 1 if first is None else first, second or 0
     if first is not None and second is not None:
         return units(first) + units(second) + 1
-    # Systems that know one weight only differ in whether they use it.
+    # Of systems that know one weight only, some use it and some do not: the larger count.
     return max([units(1), *(units(weight) for weight in (first, second) if weight is not None)])
 
 
 def _root_of_logarithms(rule: LongRoPE, how: _Making) -> float:
-    """Of ``sqrt(1 + ln f / ln L)``."""
+    """Units that ``sqrt(1 + ln f / ln L)`` is off by."""
     factor, length = math.log(rule.factor), math.log(rule.original_length)
     quotient = factor / length
     relative = 2 * _LOG + 1 + how.rounds(rule.factor) / factor

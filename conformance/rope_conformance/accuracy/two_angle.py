@@ -8,21 +8,21 @@ a rotated pair, and the bound of that RoPE holds for it.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import Judgement, Profile, judge
+from rope_conformance.accuracy.number_types import FloatArray
+from rope_conformance.accuracy.profiles import Profile
+from rope_conformance.accuracy.residual import Judgement, judge
+from rope_conformance.target.frameworks import Array
 from rope_ref import RopeSpec, pair_channels
 from rope_ref.extensions.channel_tables import own_positions
 
 __all__ = ["judge_two_angles"]
 
-Array = npt.NDArray[np.float64]
-
 
 def judge_two_angles(
-    y: npt.NDArray[np.generic],
-    x: npt.NDArray[np.generic],
-    positions: npt.NDArray[np.generic],
+    y: Array,
+    x: Array,
+    positions: Array,
     specs: tuple[RopeSpec, RopeSpec],
     dtype: str,
     profile: Profile,
@@ -47,7 +47,7 @@ def judge_two_angles(
     )
     of_first = first.ratio >= second.ratio
 
-    def pick(name: str) -> Array:
+    def pick(name: str) -> FloatArray:
         return np.asarray(np.where(of_first, getattr(first, name), getattr(second, name)))
 
     want = first.want.copy()

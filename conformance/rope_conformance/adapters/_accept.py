@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rope_conformance.inputs.rule_variants import base_below
+from rope_conformance.target.rule_parts import base_below
 from rope_ref import PowerLaw, RopeSpec
 from rope_ref.scaling.frequencies import FrequencyRule
 from rope_ref.spec import LAYOUTS, Layout

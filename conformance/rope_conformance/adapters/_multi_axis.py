@@ -13,10 +13,10 @@ from typing import Any
 
 from rope_conformance.adapters._accept import base_of, plain, takes
 from rope_conformance.adapters._transformers import WHAT
-from rope_conformance.inputs.rule_variants import base_below
 from rope_conformance.inputs.segments import MERGE
 from rope_conformance.target.claim import claims
 from rope_conformance.target.implementation import Unsupported
+from rope_conformance.target.rule_parts import base_below
 from rope_ref import PowerLaw, RopeSpec
 from rope_ref.extensions import crossed_ropes
 from rope_ref.positions import (

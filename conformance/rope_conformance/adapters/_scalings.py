@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from rope_conformance.adapters._accept import plain
-from rope_conformance.inputs.rule_variants import base_below
+from rope_conformance.target.rule_parts import base_below
 from rope_ref import PowerLaw
 from rope_ref.scaling import DynamicNTK, Linear, Llama3, LongRoPE, Proportional, ScaledRule, YaRN
 from rope_ref.scaling.frequencies import FrequencyRule

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import bound, compare, pair_norm, per_token
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.residual import compare, pair_norm, per_token
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs.cases import Case
 from rope_conformance.judging.context import CheckContext

@@ -9,10 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from rope_conformance.inputs.cases import Case
-from rope_conformance.inputs.rule_variants import base_below, for_width
+from rope_conformance.inputs.spec_variants import for_width
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.target.implementation import TargetError, Unsupported
+from rope_conformance.target.rule_parts import base_below
 from rope_ref import ExplicitFrequencies, RopeSpec
 
 __all__ = ["begin", "offers", "context_on"]

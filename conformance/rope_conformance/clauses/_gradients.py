@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import Judgement, Profile, judge
+from rope_conformance.accuracy.profiles import Profile
+from rope_conformance.accuracy.residual import Judgement, judge
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_ref import RopeSpec, cos_sin

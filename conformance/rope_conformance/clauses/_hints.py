@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import Judgement, judge
+from rope_conformance.accuracy.residual import Judgement, judge
 from rope_conformance.faults import Fault
-from rope_conformance.inputs.cases import data_type
-from rope_conformance.inputs.rule_variants import has_length
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.probes import pairs
+from rope_conformance.target.frameworks import data_type
+from rope_conformance.target.rule_parts import has_length
 
 __all__ = ["Instead", "instead"]
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import Judgement, bound, judge, pair_norm
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.residual import Judgement, judge, pair_norm
 from rope_conformance.clauses._lengths import Served
 from rope_conformance.judging.context import CheckContext
 from rope_ref import RopeSpec

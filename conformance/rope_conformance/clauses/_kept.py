@@ -11,11 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from rope_conformance.inputs.cases import Case, at_width
-from rope_conformance.inputs.rule_variants import base_below, plain_rule, with_base
+from rope_conformance.inputs.cases import Case
+from rope_conformance.inputs.spec_variants import at_width, with_base
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import made_for, other_widths
+from rope_conformance.target.rule_parts import base_below, plain_rule
 from rope_ref import RopeSpec
 from rope_ref.scaling import ScaledRule
 

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import bound, judge, pair_norm, per_token, unit_roundoff
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.number_types import unit_roundoff
+from rope_conformance.accuracy.residual import judge, pair_norm, per_token
 from rope_conformance.clauses._layer import call_layer, key_heads
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.faults import Fault

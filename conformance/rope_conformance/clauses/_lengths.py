@@ -15,9 +15,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import judge
+from rope_conformance.accuracy.residual import judge
 from rope_conformance.faults import Fault
-from rope_conformance.inputs.sessions import CONVENTIONS, Convention
+from rope_conformance.inputs.cache_positions import CONVENTIONS, Convention
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.target.claim import CachedKeys, Claim, LengthRule
 from rope_ref import RopeSpec

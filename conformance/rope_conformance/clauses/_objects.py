@@ -10,18 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import (
-    Judgement,
-    Profile,
-    bound,
-    compare,
-    judge,
-    pair_norm,
-    per_token,
-)
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.profiles import Profile
+from rope_conformance.accuracy.residual import Judgement, compare, judge, pair_norm, per_token
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.faults import Fault
-from rope_conformance.inputs.cases import Case, free_positions, positions_within
+from rope_conformance.inputs.cases import Case
+from rope_conformance.inputs.claimed_positions import free_positions, positions_within
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import numeric_fixed, pairs

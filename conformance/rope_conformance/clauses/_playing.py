@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import Judgement
+from rope_conformance.accuracy.residual import Judgement
 from rope_conformance.clauses._caches import begin, context_on
 from rope_conformance.clauses._hints import instead
 from rope_conformance.clauses._judging import judged_by_tables, looked_at, real_tokens
@@ -25,10 +25,12 @@ from rope_conformance.clauses._lengths import (
 )
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.faults import Fault
-from rope_conformance.inputs.cases import Case, data_type
-from rope_conformance.inputs.sessions import CONVENTIONS, CachePositions, Convention, Session
+from rope_conformance.inputs.cache_positions import CONVENTIONS, CachePositions, Convention
+from rope_conformance.inputs.cases import Case
+from rope_conformance.inputs.sessions import Session
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, Spot, TargetRaised
+from rope_conformance.target.frameworks import data_type
 from rope_ref import pair_channels
 
 __all__ = ["play"]

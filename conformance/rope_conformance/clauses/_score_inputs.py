@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from rope_conformance.clauses._layer import placed
-from rope_conformance.inputs.cases import Case, QueriesKeys, free_positions
+from rope_conformance.inputs.cases import Case
+from rope_conformance.inputs.claimed_positions import free_positions
+from rope_conformance.inputs.queries_keys import QueriesKeys
 from rope_conformance.judging.context import CheckContext
 from rope_ref import pair_channels
 

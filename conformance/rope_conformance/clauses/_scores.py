@@ -10,18 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import (
-    DECISIVE,
-    bound,
-    pair_norm,
-    per_token,
-    tiny,
-    unit_roundoff,
-)
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.number_types import tiny, unit_roundoff
+from rope_conformance.accuracy.residual import DECISIVE, pair_norm, per_token
 from rope_conformance.clauses._layer import placed
 from rope_conformance.faults import Fault
-from rope_conformance.inputs.cases import Case, QueriesKeys
+from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.position_axes import place_in_words
+from rope_conformance.inputs.queries_keys import QueriesKeys
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_ref import attention_logits, pair_channels

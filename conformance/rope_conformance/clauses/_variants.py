@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rope_conformance.accuracy.bound import judge
-from rope_conformance.inputs.rule_variants import base_below, for_width
+from rope_conformance.accuracy.residual import judge
+from rope_conformance.inputs.spec_variants import for_width
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import numeric_fixed
 from rope_conformance.target.frameworks import NamespaceError
 from rope_conformance.target.implementation import TargetError, Unsupported
+from rope_conformance.target.rule_parts import base_below
 from rope_ref import ExplicitFrequencies, RopeSpec
 
 OTHER_AMPLITUDE = 1.25  # exact in every type, and so is its square

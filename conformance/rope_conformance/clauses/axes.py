@@ -8,18 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import (
-    bound,
-    compare,
-    judge,
-    pair_norm,
-    per_token,
-    unit_roundoff,
-)
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.number_types import unit_roundoff
+from rope_conformance.accuracy.residual import compare, judge, pair_norm, per_token
 from rope_conformance.clauses.score import demand_same_scores
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.position_axes import at_one_place, axes_of, on_all_axes
-from rope_conformance.inputs.rule_variants import base_below
 from rope_conformance.inputs.shapes import usual_shape
 from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
@@ -32,6 +26,7 @@ from rope_conformance.judging.probes import (
     pairs,
     standard_case,
 )
+from rope_conformance.target.rule_parts import base_below
 
 Array = npt.NDArray[Any]
 

@@ -13,7 +13,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from rope_conformance.accuracy.bound import judge
+from rope_conformance.accuracy.residual import judge
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.configs import (
     ModelConfig,
@@ -22,11 +22,11 @@ from rope_conformance.inputs.configs import (
     plain_configs,
     wrong_configs,
 )
-from rope_conformance.inputs.rule_variants import has_length
 from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.target.implementation import Implementation, TargetError
+from rope_conformance.target.rule_parts import has_length
 from rope_ref import RopeSpec, spec_from_hf_config
 from rope_ref.errors import ConfigError
 

@@ -15,13 +15,14 @@ import numpy.typing as npt
 from rope_conformance.clauses._layer import demand_positions
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.diagnosis.shape_causes import is_right
-from rope_conformance.inputs.cases import Case, free_positions
+from rope_conformance.inputs.cases import Case
+from rope_conformance.inputs.claimed_positions import free_positions
 from rope_conformance.inputs.rows import row_cases
 from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import factory_only, numeric_cases, numeric_fixed, oracle
-from rope_conformance.target.process_state import changes, remember, settings_left_alone
+from rope_conformance.target.process_state import changes, remember, settings_restored
 from rope_conformance.target.views import View
 from rope_ref import cos_sin
 
@@ -254,7 +255,7 @@ def process(context: CheckContext, case: Case) -> None:
     x, positions = context.x(case), context.positions(case)
     target = context.implementation.target
     changed: list[str] = []
-    with settings_left_alone(changed):
+    with settings_restored(changed):
         context.arrays.apply(x, positions)
         _other_surfaces(context, x, positions)
     remember(target, changed)

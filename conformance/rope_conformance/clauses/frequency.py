@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from rope_conformance.accuracy.bound import unit_roundoff
+from rope_conformance.accuracy.number_types import unit_roundoff
 from rope_conformance.clauses._kept import kept_by_base, kept_by_width, only_remapped
 from rope_conformance.clauses.passthrough import demand_untouched
-from rope_conformance.diagnosis.shape_causes import APART, is_right
+from rope_conformance.diagnosis.shape_causes import DISTINCT, is_right
 from rope_conformance.faults import Fault
-from rope_conformance.inputs.cases import Case, at_width, cases, positions_within
+from rope_conformance.inputs.cases import Case, cases
+from rope_conformance.inputs.claimed_positions import positions_within
 from rope_conformance.inputs.rows import row_cases
-from rope_conformance.inputs.rule_variants import base_below, with_base
+from rope_conformance.inputs.spec_variants import at_width, with_base
 from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
@@ -28,6 +29,7 @@ from rope_conformance.judging.probes import (
     other_widths,
     standard_case,
 )
+from rope_conformance.target.rule_parts import base_below
 from rope_ref import RopeSpec
 
 
@@ -174,7 +176,7 @@ def widths(context: CheckContext, case: Case) -> None:
         _other(context, spec, case, f"wrong at head_dim={head_dim}, rotary_dim={rotary_dim}")
     except CheckFailure as failure:
         # The formula is right at the width it was made for: then it is not the formula.
-        if failure.fault is None and is_right(context, APART):
+        if failure.fault is None and is_right(context, DISTINCT):
             if kept_by_base(context, spec, case):
                 failure.fault = "cache"
             else:

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from rope_conformance.accuracy.bound import bound, compare, pair_norm, per_token
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.residual import compare, pair_norm, per_token
 from rope_conformance.clauses.passthrough import same_numbers
-from rope_conformance.inputs.cases import Case, free_positions
+from rope_conformance.inputs.cases import Case
+from rope_conformance.inputs.claimed_positions import free_positions
 from rope_conformance.inputs.shapes import usual_shape
 from rope_conformance.judging.array_adapter import Form
 from rope_conformance.judging.clause import EITHER, clause

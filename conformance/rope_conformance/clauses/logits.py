@@ -31,10 +31,13 @@ from rope_conformance.clauses._variants import (
 )
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.faults import Fault
-from rope_conformance.inputs.cases import Case, QueriesKeys, cases, data_type, free_positions
+from rope_conformance.inputs.cases import Case, cases
+from rope_conformance.inputs.claimed_positions import free_positions
+from rope_conformance.inputs.queries_keys import QueriesKeys
 from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
+from rope_conformance.target.frameworks import data_type
 from rope_ref import pair_channels
 
 if TYPE_CHECKING:

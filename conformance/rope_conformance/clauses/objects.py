@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import Judgement, judge
+from rope_conformance.accuracy.residual import Judgement, judge
 from rope_conformance.clauses._frameworks import (
     autocast,
     compiled,
@@ -48,11 +48,12 @@ from rope_conformance.clauses._survival import (
     ways_to_save,
 )
 from rope_conformance.inputs.cases import Case
-from rope_conformance.inputs.rule_variants import base_below, with_base
+from rope_conformance.inputs.spec_variants import with_base
 from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.probes import factory_only
 from rope_conformance.target.implementation import Implementation, Unsupported
+from rope_conformance.target.rule_parts import base_below
 from rope_ref import RopeSpec
 
 Array = npt.NDArray[Any]

@@ -1,6 +1,7 @@
 """Which channels form a pair, where they are written, and which way they turn."""
 
-from rope_conformance.identification.conventions import layout_in_words, read_map, visible_pairs
+from rope_conformance.describing.words import layout_in_words
+from rope_conformance.identification.conventions import read_map, visible_pairs
 from rope_conformance.inputs.cases import Case
 from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.faults import Fault
-from rope_conformance.inputs.cases import data_type
 from rope_conformance.inputs.requests import (
     Asked,
     Integers,
@@ -25,6 +24,7 @@ from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.target.claim import RequestKind
+from rope_conformance.target.frameworks import data_type
 from rope_ref.positions import context_parallel_tokens
 from rope_ref.positions.sequences import ORDERS
 

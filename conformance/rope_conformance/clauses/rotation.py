@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import bound, compare, pair_norm, per_token
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.residual import compare, pair_norm, per_token
 from rope_conformance.clauses.table import norm_error
 from rope_conformance.identification.conventions import map_at
 from rope_conformance.inputs.cases import Case, cases

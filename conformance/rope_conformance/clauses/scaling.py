@@ -19,11 +19,12 @@ from rope_conformance.clauses._kept import judged, kept_by_width
 from rope_conformance.clauses._layer import call_layer, layer_data
 from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs.cases import Case
-from rope_conformance.inputs.rule_variants import has_length, other_amplitudes, other_parameters
+from rope_conformance.inputs.spec_variants import other_amplitudes, other_parameters
 from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import all_positions, made_for, numeric_fixed, standard_case
+from rope_conformance.target.rule_parts import has_length
 from rope_ref import pair_channels
 from rope_ref.exact.real import Real
 from rope_ref.scaling import ScaledRule

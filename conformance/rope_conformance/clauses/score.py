@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import bound, compare, pair_norm, per_token
-from rope_conformance.inputs.cases import Case, cases, data_type, free_positions
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.residual import compare, pair_norm, per_token
+from rope_conformance.inputs.cases import Case, cases
+from rope_conformance.inputs.claimed_positions import free_positions
 from rope_conformance.inputs.position_axes import on_all_axes
 from rope_conformance.inputs.shapes import repeated, usual_shape
 from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.probes import pairs
+from rope_conformance.target.frameworks import data_type
 from rope_ref import ExplicitFrequencies, RopeSpec, cos_sin, pair_channels
 
 if TYPE_CHECKING:

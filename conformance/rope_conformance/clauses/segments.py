@@ -13,11 +13,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.inputs.segments import Prompt, TextSegment, drawn_prompts, fixed_prompts
+from rope_conformance.inputs.segments import Prompt, drawn_prompts, fixed_prompts
 from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.target.implementation import Unsupported
+from rope_ref.positions import TextSegment
 
 Integers = npt.NDArray[np.int64]
 

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rope_conformance.accuracy.bound import bound, compare, judge, per_token
-from rope_conformance.inputs.cases import Case, free_positions
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.residual import compare, judge, per_token
+from rope_conformance.inputs.cases import Case
+from rope_conformance.inputs.claimed_positions import free_positions
 from rope_conformance.inputs.position_axes import at_one_place
 from rope_conformance.inputs.shapes import usual_shape
 from rope_conformance.judging.clause import EITHER, clause

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import compare, given_table_bound, per_token
+from rope_conformance.accuracy.bound import given_table_bound
+from rope_conformance.accuracy.residual import compare, per_token
 from rope_conformance.inputs.cases import Case
 from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.faults import Fault
-from rope_conformance.inputs.cases import data_type
-from rope_conformance.inputs.requests import Weights
+from rope_conformance.inputs.weights import Weights
 from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import factory_only
+from rope_conformance.target.frameworks import data_type
 from rope_conformance.target.implementation import Unsupported
 from rope_ref import RopeSpec
 from rope_ref.extensions import channel_order, convert_weights

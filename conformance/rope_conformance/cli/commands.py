@@ -227,7 +227,7 @@ def list_(kinds: str) -> None:
     honest RoPE: rope-ref check rope_conformance.zoo:NAME
     """
     from rope_conformance import zoo
-    from rope_conformance.accuracy.bound import PROFILES
+    from rope_conformance.accuracy.profiles import PROFILES
     from rope_conformance.adapters import BUNDLED
     from rope_conformance.clauses import all_clauses
     from rope_conformance.report.terminal import show_names

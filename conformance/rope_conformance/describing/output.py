@@ -14,13 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rope_conformance.describing.config_files import open_config
-from rope_conformance.describing.description import (
-    Difference,
-    Pair,
-    compare,
-    pairs_of,
-    spec_in_words,
-)
+from rope_conformance.describing.description import Difference, Pair, compare, pairs_of
+from rope_conformance.describing.words import spec_in_words
 from rope_ref import LayerRopes, RopeSpec
 from rope_ref.models.gguf import read_gguf
 from rope_ref.models.hf_config import read_hf_config

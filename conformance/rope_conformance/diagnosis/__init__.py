@@ -1,1 +1,1 @@
-"""The likely cause of a failure: suspects, ranked by what they explain."""
+"""The likely cause of a failure: the first suspect, of many in order, that explains it."""

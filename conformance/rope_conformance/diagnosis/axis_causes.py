@@ -1,8 +1,8 @@
 """What is wrong where a position has several axes: time, row, column.
 
 Which axis a pair follows is read by moving one axis at a time. How fast it turns is seen
-where a token stands at the same position on all axes; there it is a RoPE of one axis, which
-the other searches can look at.
+where tokens stand at the same position on all axes: for these it is a RoPE of one axis, and
+the searches for such a RoPE apply.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import unit_roundoff
+from rope_conformance.accuracy.number_types import FloatArray, unit_roundoff
+from rope_conformance.diagnosis.turns import Complex, observed, predicted_turn
 from rope_conformance.faults import Cause
 from rope_conformance.identification.conventions import ChannelMap, read_map
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.position_axes import axes_of, on_all_axes, on_each_axis
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
-from rope_conformance.judging.probes import angles_probe, pairs, probe_position
+from rope_conformance.judging.probes import probe_position
+from rope_conformance.target.frameworks import Array
 from rope_conformance.target.implementation import Implementation
 from rope_ref import PowerLaw, RopeError, RopeSpec, apply_rope, pair_channels
 from rope_ref.positions import (
@@ -38,9 +39,7 @@ from rope_ref.scaling import Axial, Linear
 
 __all__ = ["axis_searches", "with_equal_axes"]
 
-Array = npt.NDArray[np.float64]
-Complex = npt.NDArray[np.complex128]
-Followed = list[frozenset[int] | None]  # the axes that move a pair; None where nothing can be told
+Followed = list[frozenset[int] | None]  # the axes that move a pair; None where it cannot be seen
 
 _NEAR = 1 / 16  # float32 phases up to some thousands are nearer to each other than that
 _ROUNDINGS = 64
@@ -67,11 +66,11 @@ def axis_searches(context: CheckContext, surface: str) -> list[Callable[[], Caus
     if surface == "table":
         return found
     try:
-        reading = read_map(context, probe_position(context))
+        found_map = read_map(context, probe_position(context))
     except (CheckFailure, TargetRaised):
         return found
-    if not _pairs_keep(reading, context.spec):
-        return [lambda: _own_halves(context.spec, reading)]
+    if not _pairs_keep(found_map, context.spec):
+        return [lambda: _own_halves(context.spec, found_map)]
     return [*found, lambda: _wrong_rows(context)]
 
 
@@ -96,28 +95,10 @@ def with_equal_axes(context: CheckContext) -> CheckContext:
     return context.beside(flat)
 
 
-def _turns(context: CheckContext, positions: npt.NDArray[Any], surface: str) -> Complex:
-    """What (1, 0) in every pair becomes at positions (A, T): cos + i sin, (T, R/2)."""
-    amplitude = float(context.spec.frequencies.amplitude)
-    if surface == "theta":
-        theta = np.asarray(context.arrays.host(context.arrays.call("theta")), np.float64)
-        return _phases(positions, theta, context.spec)
-    if surface == "table":
-        cos, sin = context.arrays.call("table", context.arrays.native_positions(positions))
-        turned: Complex = context.arrays.host(cos) + 1j * np.asarray(
-            context.arrays.host(sin), np.float64
-        )
-        return turned / amplitude
-    x = angles_probe(context, Case(1, positions.shape[-1], 1, range(positions.shape[-1])))
-    u, v = pairs(context, context.arrays.apply(x, positions), output=True)[:, 0, :, 0]
-    return np.asarray((u + 1j * v) / amplitude)
-
-
-def _phases(positions: npt.NDArray[Any], theta: Array, spec: RopeSpec) -> Complex:
-    """cos + i sin at positions (A, T) of pairs that turn by `theta`."""
-    assert spec.pair_axes is not None
-    own = np.asarray(positions, np.float64)[list(spec.pair_axes)].T
-    return np.asarray(np.exp(1j * spec.direction * own * theta))
+def _turns(context: CheckContext, positions: Array, surface: str) -> Complex:
+    """What each pair turns by at positions (A, T): (T, R/2)."""
+    tokens = positions.shape[-1]
+    return observed(context, Case(1, tokens, 1, range(tokens)), positions, surface)
 
 
 def _is_near(context: CheckContext, seen: Complex, predicted: Complex) -> bool:
@@ -136,22 +117,22 @@ def _wrong_positions(context: CheckContext, surface: str) -> Cause | None:
         chosen += [0.5, 1.75, 10.25]
     p = on_each_axis(np.array([q for q in chosen if low <= q <= high]), context.spec, context.claim)
     seen, theta = _turns(context, p, surface), context.spec.theta()
-    if _is_near(context, seen, _phases(p, theta, context.spec)):
+    if _is_near(context, seen, predicted_turn(p, theta, context.spec)):
         return None
     rule = context.spec.frequencies
     factor = float(rule.factor) if isinstance(rule, Linear) else 1.0
     for axis in range(len(p)) if factor != 1 else ():
         own = np.where(np.arange(len(p))[:, None] == axis, factor, 1.0)
-        if _is_near(context, seen, _phases(own * p, theta, context.spec)):
+        if _is_near(context, seen, predicted_turn(own * p, theta, context.spec)):
             words = f"pairs of axis {axis} are not divided by the factor {factor:g}"
             return Cause(words, "scaling", f"this explains {p.shape[1]} tokens")
     for words, moved in _other_positions(p).items():
-        if _is_near(context, seen, _phases(moved, theta, context.spec)):
+        if _is_near(context, seen, predicted_turn(moved, theta, context.spec)):
             return Cause(words, "multi-axis", f"this explains {p.shape[1]} tokens")
     return None
 
 
-def _other_positions(p: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+def _other_positions(p: Array) -> dict[str, Array]:
     """Positions that may be used instead, in words."""
     axes, tokens = p.shape
     ranks = np.stack([np.unique(own, return_inverse=True)[1].ravel() for own in p])
@@ -229,7 +210,7 @@ def _wrong_axes(context: CheckContext, surface: str) -> Cause | None:
         _relabelled(spec, told)
         or _other_map(spec, told)
         or _other_sections(spec, told)
-        or f"pair {i} follows {_in_words(dict(told)[i])}, claimed axis {spec.pair_axes[i]}"
+        or f"pair {i} follows {_axes_in_words(dict(told)[i])}, claimed axis {spec.pair_axes[i]}"
     )
     evidence = f"moved one at a time, the axes show {len(wrong)} of {len(told)} pairs elsewhere"
     return Cause(words, "multi-axis", evidence)
@@ -246,7 +227,7 @@ def _followed(context: CheckContext, surface: str) -> tuple[Followed, Followed]:
     p = np.full((axes, 1 + axes * len(steps)), base)
     for axis in range(axes):
         p[axis, 1 + axis * len(steps) : 1 + (axis + 1) * len(steps)] += steps
-    seen, right = _turns(context, p, surface), _phases(p, spec.theta(), spec)
+    seen, right = _turns(context, p, surface), predicted_turn(p, spec.theta(), spec)
     least = 4 * unit_roundoff(context.dtype) + 2.0**-20
     found: list[Followed] = []
     for part, true in ((seen.real, right.real), (seen.imag, right.imag)):
@@ -276,10 +257,10 @@ def _relabelled(spec: RopeSpec, told: Told) -> str | None:
     changed = sorted(axis for axis, follows in new.items() if follows != {axis})
     values = [new[axis] for axis in changed]
     if len(new) > 1 and len(set(new.values())) == 1:
-        return f"all pairs follow {_in_words(values[0])}"
+        return f"all pairs follow {_axes_in_words(values[0])}"
     if len(changed) == 2 and values == [{changed[1]}, {changed[0]}]:
         return f"axes {changed[0]} and {changed[1]} are exchanged"
-    return "; ".join(f"pairs of axis {a} follow {_in_words(new[a])}" for a in changed)
+    return "; ".join(f"pairs of axis {a} follow {_axes_in_words(new[a])}" for a in changed)
 
 
 def _other_map(spec: RopeSpec, told: Told) -> str | None:
@@ -322,16 +303,16 @@ def _wrong_ladder(context: CheckContext, surface: str) -> Cause | None:
     chosen = [p for p in (2**k for k in range(13)) if low <= p <= high]
     p, spec = on_all_axes(np.array(chosen), context.spec), context.spec
     seen = _turns(context, p, surface)
-    if not chosen or _is_near(context, seen, _phases(p, spec.theta(), spec)):
+    if not chosen or _is_near(context, seen, predicted_turn(p, spec.theta(), spec)):
         return None
     for words, theta in _ladders(spec):
-        if _is_near(context, seen, _phases(p, theta, spec)):
+        if _is_near(context, seen, predicted_turn(p, theta, spec)):
             evidence = f"explains {len(chosen)} tokens that stand at one position on all axes"
             return Cause(words, "multi-axis", evidence)
     return None
 
 
-def _ladders(spec: RopeSpec) -> Iterator[tuple[str, Array]]:
+def _ladders(spec: RopeSpec) -> Iterator[tuple[str, FloatArray]]:
     """Frequencies that axes may have by mistake, in words."""
     assert spec.pair_axes is not None
     rule, axes = spec.frequencies, np.array(spec.pair_axes)
@@ -357,31 +338,31 @@ def _ladders(spec: RopeSpec) -> Iterator[tuple[str, Array]]:
 # Which channels are a pair
 
 
-def _pairs_keep(reading: ChannelMap, spec: RopeSpec) -> bool:
+def _pairs_keep(found_map: ChannelMap, spec: RopeSpec) -> bool:
     """Whether no channel comes out on channels of another pair."""
     read, written = pair_channels(spec), pair_channels(spec, output=True)
     return all(
-        set(reading.reaches[j]) <= set(written[:, i].tolist())
+        set(found_map.reaches[j]) <= set(written[:, i].tolist())
         for i in range(read.shape[1])
         for j in read[:, i].tolist()
     )
 
 
-def _own_halves(spec: RopeSpec, reading: ChannelMap) -> Cause | None:
+def _own_halves(spec: RopeSpec, found_map: ChannelMap) -> Cause | None:
     """Whether each axis has a block of channels that is split in halves by itself."""
     assert spec.pair_axes is not None
     counts = [spec.pair_axes.count(axis) for axis in range(axes_of(spec))]
     start = spec.rotary_start
     for count in counts:
         for j in range(start, start + count):
-            if not {j, *reading.reaches[j]} <= {j, j + count}:
+            if not {j, *found_map.reaches[j]} <= {j, j + count}:
                 return None
         start += 2 * count
     words = "each axis has a block of channels to itself, whose halves form its pairs"
     return Cause(words, "multi-axis", "read from unit vectors")
 
 
-def _in_words(axes: frozenset[int]) -> str:
+def _axes_in_words(axes: frozenset[int]) -> str:
     if not axes:
         return "no axis: they stand still"
     return f"axis {_listed(axes)}" if len(axes) == 1 else f"axes {_listed(axes)}"

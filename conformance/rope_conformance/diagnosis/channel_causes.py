@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.diagnosis.shape_causes import APART, is_right
+from rope_conformance.diagnosis.shape_causes import DISTINCT, is_right
 from rope_conformance.faults import Cause
 from rope_conformance.identification.conventions import map_at
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.probes import probe_position
+from rope_conformance.target.frameworks import Array
 from rope_ref import RopeSpec, pair_channels
 
 __all__ = ["channel_cause"]
 
-_CLOSE = 2**-6  # of a radian: more than any profile rounds
+_CLOSE = 2**-6  # radians: more than any profile rounds
 
 
 def channel_cause(context: CheckContext, second: RopeSpec) -> Cause | None:
-    """Whether it is a rotation, channels have each other's angles, or such as none should have.
+    """Whether it is a rotation, or channels have each other's angles, or quite other ones.
 
     Parameters
     ----------
@@ -39,7 +38,7 @@ def channel_cause(context: CheckContext, second: RopeSpec) -> Cause | None:
     phase = np.array([position * spec.direction * spec.theta() for spec in specs])
     want = np.arctan2(np.sin(phase), np.cos(phase))
     wrong = np.argwhere(~_near(seen, want))
-    if not wrong.size and context.spec.pair_axes is not None and not is_right(context, APART):
+    if not wrong.size and context.spec.pair_axes is not None and not is_right(context, DISTINCT):
         words = "right where positions are equal on all axes: channels follow other axes"
         return Cause(words, "multi-axis", f"all {want.size} angles are right at {position}")
     if not wrong.size:
@@ -57,5 +56,5 @@ def channel_cause(context: CheckContext, second: RopeSpec) -> Cause | None:
     return Cause(words, "frequency", evidence)
 
 
-def _near(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _near(a: Array, b: Array) -> npt.NDArray[np.bool_]:
     return np.asarray(np.abs(a - b) < _CLOSE)

@@ -1,25 +1,25 @@
-"""What is wrong with the shape of a call: which axis, row, head or token it goes by.
+"""Whether axes, rows, heads, tokens or sizes are mistaken for each other.
 
-Each question takes the input apart that failed, or asks for a small one of its kind.
+Each search varies the input that failed, or tries a small one of its kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import unit_roundoff
+from rope_conformance.accuracy.number_types import FloatArray, unit_roundoff
 from rope_conformance.faults import Cause, Fault
 from rope_conformance.inputs.cases import Case
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
+from rope_conformance.target.frameworks import Array
 from rope_ref import RopeSpec, apply_rope
 
 __all__ = [
+    "DISTINCT",
     "is_right",
     "wrong_alone",
     "wrong_axes",
@@ -29,12 +29,10 @@ __all__ = [
     "wrong_together",
 ]
 
-Array = npt.NDArray[np.float64]
-
 _ROUNDINGS = 64  # roundings to the type of the data that a suspect may be off by
-_NEAR = 128  # no table ends so soon
-# Rows, tokens and heads of three different numbers: no axis can be taken for another.
-APART = Case(2, 4, 3, (3, 1, 0, 2), seed=5)
+_NEAR = 128  # no table has fewer rows
+# The numbers of rows, tokens and heads differ: no axis can be taken for another.
+DISTINCT = Case(2, 4, 3, (3, 1, 0, 2), seed=5)
 
 
 def is_right(context: CheckContext, case: Case) -> bool:
@@ -61,7 +59,7 @@ def wrong_axes(context: CheckContext, case: Case) -> Cause | None:
     own = np.asarray(x, np.float64)
     near = _ROUNDINGS * unit_roundoff(context.dtype) * max(1.0, float(np.abs(own).max()))
 
-    def explains(want: Array) -> bool:
+    def explains(want: FloatArray) -> bool:
         return bool(np.abs(y - want).max() <= near)
 
     if explains(apply_rope(own, p, context.spec, axes="bthd")):
@@ -72,7 +70,7 @@ def wrong_axes(context: CheckContext, case: Case) -> Cause | None:
             return Cause(words, "broadcast", evidence)
     head, row = np.arange(case.heads), np.arange(case.batch)
     at = p[None, :, None]
-    added: dict[str, tuple[Fault, npt.NDArray[Any]]] = {
+    added: dict[str, tuple[Fault, Array]] = {
         "the head's number is added to the position": ("broadcast", at + head),
         "the row's number is added to the position": ("broadcast", at + row[:, None, None]),
         "positions count on from row to row": (
@@ -87,8 +85,8 @@ def wrong_axes(context: CheckContext, case: Case) -> Cause | None:
 
 
 def _axes_suspects(
-    case: Case, own: Array, p: npt.NDArray[Any]
-) -> dict[str, tuple[Array, str, npt.NDArray[Any]]]:
+    case: Case, own: FloatArray, p: Array
+) -> dict[str, tuple[FloatArray, str, Array]]:
     """Data, axes and positions of one axis taken for another."""
     b, t, h = case.batch, case.tokens, case.heads
     suspected = {
@@ -103,7 +101,7 @@ def _axes_suspects(
             p,
         ),
     }
-    # An axis of one entry at position 0 looks like no rotation at all.
+    # An axis with one entry stands at position 0, which looks like no rotation at all.
     if h > 1:
         words = "the head axis counts as positions: phase = h theta"
         suspected[words] = (own, "bhtd", np.arange(h))
@@ -124,7 +122,7 @@ def _axes_suspects(
     return suspected
 
 
-def _wrong_rows(context: CheckContext, x: npt.NDArray[Any], p: npt.NDArray[Any]) -> Cause | None:
+def _wrong_rows(context: CheckContext, x: Array, p: Array) -> Cause | None:
     """Whether one row's positions stand for all rows'."""
     each = np.stack([p + (p.size - 1 - 2 * p) * (n % 2) for n in range(x.shape[0])])
     low, high = context.claim.position_range
@@ -140,7 +138,7 @@ def _wrong_rows(context: CheckContext, x: npt.NDArray[Any], p: npt.NDArray[Any])
     return None
 
 
-def _at_each(x: Array, positions: npt.NDArray[Any], spec: RopeSpec) -> Array:
+def _at_each(x: FloatArray, positions: Array, spec: RopeSpec) -> FloatArray:
     """Rotate every (row, token, head) at a position of its own."""
     flat = apply_rope(x.reshape(-1, x.shape[-1]), positions.ravel(), spec, axes="td")
     return flat.reshape(x.shape)
@@ -156,8 +154,8 @@ def wrong_alone(context: CheckContext) -> Cause | None:
 
 
 def wrong_order(context: CheckContext) -> Cause | None:
-    """Whether tokens get positions by their order, or in another one, in a small call."""
-    return _moved(context, APART, _by_order)
+    """Whether tokens of a small call get positions by their order, or each other's."""
+    return _moved(context, DISTINCT, _by_order)
 
 
 def wrong_place(context: CheckContext, case: Case) -> Cause | None:
@@ -177,7 +175,7 @@ def wrong_place(context: CheckContext, case: Case) -> Cause | None:
     )
 
 
-def _by_order(p: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+def _by_order(p: Array) -> dict[str, Array]:
     return {
         "at positions 0, 1, 2, ...": np.arange(p.size),
         "as if each stood right behind the one before": p[0] + np.arange(p.size),
@@ -188,7 +186,7 @@ def _by_order(p: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
 def _moved(
     context: CheckContext,
     case: Case,
-    suspected: Callable[[npt.NDArray[Any]], dict[str, npt.NDArray[Any]]],
+    suspected: Callable[[Array], dict[str, Array]],
 ) -> Cause | None:
     """The first of other positions that explains a call."""
     case = context.cut(case)
@@ -202,7 +200,7 @@ def _moved(
             if p.size == 1:
                 text, words = f"position {p[0]:g} is rotated as position ", f"{moved[0]:g}"
             evidence = f"explains all {p.size} tokens of the failing call"
-            # Far out it is the end of a table, not a count that began wrongly.
+            # At large positions a table has ended; at small ones counting began wrongly.
             fault: Fault = "position" if np.abs(p).min() < _NEAR else "cache"
             return Cause(f"{text}{words}", fault, evidence)
     return None

@@ -1,7 +1,6 @@
 """Suspects: RoPEs with one thing wrong, of the kinds that public trackers report.
 
-Each says what it would have shown where the pair (1, 0) was put into every pair, so that
-each comes out as its cos and sin, a complex number here.
+Each says how far its pairs would have turned.
 """
 
 from __future__ import annotations
@@ -10,42 +9,59 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from rope_conformance.accuracy.number_types import FloatArray
+from rope_conformance.diagnosis.turns import (
+    Complex,
+    measured_frequencies,
+    right_turn,
+    signed_theta,
+    turned,
+)
 from rope_conformance.faults import Fault
-from rope_conformance.inputs.cases import data_type
-from rope_conformance.inputs.rule_variants import plain_rule
-from rope_ref import PowerLaw, RopeSpec, cos_sin
+from rope_conformance.target.frameworks import Array, data_type
+from rope_conformance.target.rule_parts import plain_rule
+from rope_ref import PowerLaw, RopeSpec
 
-__all__ = ["Suspect", "measured_frequencies", "right_turn", "suspects"]
-
-Complex = npt.NDArray[np.complex128]
-Array = npt.NDArray[np.float64]
+__all__ = ["Suspect", "suspects"]
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """One fault: its class, its formula in words, what it would show, its frequencies.
+    """A RoPE with one fault.
 
-    `steps` is how coarsely its phases may be rounded, as a part of the phase, beyond
-    what float32 does.
+    Parameters
+    ----------
+    fault, words
+        Its class, and its formula in words.
+    predicted
+        What each pair would turn by: (T, R/2).
+    theta
+        Its frequencies.
+    steps
+        How coarsely its phases may be rounded, as a part of the phase, beyond what float32
+        does.
     """
 
     fault: Fault
     words: str
     predicted: Complex
-    theta: Array
+    theta: FloatArray
     steps: float = 0.0
 
 
-def right_turn(p: npt.NDArray[np.generic], spec: RopeSpec) -> Complex:
-    """cos + i sin of the right phases."""
-    cos, sin = cos_sin(p, spec, unit=True)
-    return cos + 1j * sin
+def suspects(p: Array, spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
+    """All suspects, the most specific first.
 
-
-def suspects(p: npt.NDArray[np.generic], spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
-    """All suspects for the positions (T,), the most specific first."""
+    Parameters
+    ----------
+    p
+        The positions (T,).
+    spec
+        The RoPE claimed.
+    seen
+        What each pair turned by, (T, R/2): suspects with a number in them are fitted to it.
+    """
     positions = np.asarray(p, dtype=np.float64)
     yield from _signs(positions, spec)
     yield from _moved(positions, spec)
@@ -56,19 +72,9 @@ def suspects(p: npt.NDArray[np.generic], spec: RopeSpec, seen: Complex) -> Itera
     yield from _fitted(positions, spec, seen)
 
 
-def _phases(phase: npt.NDArray[np.generic]) -> Complex:
-    """cos + i sin of given phases; NaN where a phase is."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.exp(1j * np.asarray(phase, dtype=np.float64)))
-
-
-def _theta(spec: RopeSpec) -> Array:
-    return np.asarray(spec.direction * spec.theta())
-
-
-def _signs(p: Array, spec: RopeSpec) -> Iterator[Suspect]:
-    """The right table, used the wrong way."""
-    right, theta = right_turn(p, spec), _theta(spec)
+def _signs(p: FloatArray, spec: RopeSpec) -> Iterator[Suspect]:
+    """The right table, used wrongly."""
+    right, theta = right_turn(p, spec), signed_theta(spec)
     some = "the sign of sin is flipped: pairs turn the wrong way"
     yield Suspect("sign", some, right.conj(), theta)
     exchanged = "cos and sin are exchanged"
@@ -88,12 +94,12 @@ def _signs(p: Array, spec: RopeSpec) -> Iterator[Suspect]:
     yield Suspect("cache", nothing, np.zeros_like(right), theta)
 
 
-def _moved(p: Array, spec: RopeSpec) -> Iterator[Suspect]:
+def _moved(p: FloatArray, spec: RopeSpec) -> Iterator[Suspect]:
     """Right frequencies at wrong positions."""
-    theta = _theta(spec)
+    theta = signed_theta(spec)
 
-    def at(fault: Fault, words: str, moved: Array) -> Suspect:
-        return Suspect(fault, words, _phases(moved[:, None] * theta), theta)
+    def at(fault: Fault, words: str, moved: FloatArray) -> Suspect:
+        return Suspect(fault, words, turned(moved[:, None] * theta), theta)
 
     for shift in (1, -1):
         start = f"token 0 is rotated as position {shift}"
@@ -115,9 +121,9 @@ def _moved(p: Array, spec: RopeSpec) -> Iterator[Suspect]:
         yield at("position", "positions are rounded to whole numbers", np.round(p))
 
 
-def _narrow_positions(p: Array, spec: RopeSpec) -> Iterator[Suspect]:
+def _narrow_positions(p: FloatArray, spec: RopeSpec) -> Iterator[Suspect]:
     """Positions in a type, or a table, that ends too soon."""
-    theta = _theta(spec)
+    theta = signed_theta(spec)
     for bits in (8, 16):
         size, half = 2.0**bits, 2.0 ** (bits - 1)
         signed = (p + half) % size - half
@@ -125,7 +131,7 @@ def _narrow_positions(p: Array, spec: RopeSpec) -> Iterator[Suspect]:
             (f"positions pass through int{bits}: {int(half)} becomes -{int(half)}", signed),
             (f"positions pass through uint{bits}: they wrap at {int(size)}", p % size),
         ):
-            yield Suspect("position", words, _phases(moved[:, None] * theta), theta)
+            yield Suspect("position", words, turned(moved[:, None] * theta), theta)
     for length in [2**k for k in range(4, 21)] + [2**k + 1 for k in (7, 11, 12, 13, 15)]:
         rows = f"as with a table of {length} rows"
         for words, moved in (
@@ -136,7 +142,7 @@ def _narrow_positions(p: Array, spec: RopeSpec) -> Iterator[Suspect]:
             ),
             (f"positions from {length} on are taken for 0, {rows}", np.where(p < length, p, 0)),
         ):
-            yield Suspect("cache", words, _phases(moved[:, None] * theta), theta)
+            yield Suspect("cache", words, turned(moved[:, None] * theta), theta)
         inside = (p < length)[:, None]
         right = right_turn(p, spec)
         for words, outside in (("0", 0.0), ("left unrotated", 1.0), ("NaN", np.nan)):
@@ -144,12 +150,12 @@ def _narrow_positions(p: Array, spec: RopeSpec) -> Iterator[Suspect]:
             yield Suspect("cache", text, np.where(inside, right, outside), theta)
 
 
-def _narrow_numbers(p: Array, spec: RopeSpec) -> Iterator[Suspect]:
+def _narrow_numbers(p: FloatArray, spec: RopeSpec) -> Iterator[Suspect]:
     """Positions, frequencies, phases or tables in a type with too few digits."""
-    theta, right = _theta(spec), right_turn(p, spec)
+    theta, right = signed_theta(spec), right_turn(p, spec)
     narrow = {"bfloat16": 8, "float16": 11, "TF32": 11}
 
-    def rounded(values: Array, short: str) -> Array:
+    def rounded(values: FloatArray, short: str) -> FloatArray:
         if short != "TF32":
             with np.errstate(over="ignore"):
                 return values.astype(data_type(short)).astype(np.float64)
@@ -162,33 +168,33 @@ def _narrow_numbers(p: Array, spec: RopeSpec) -> Iterator[Suspect]:
         held = rounded(p, short)
         slow = rounded(theta, short)
         text = f"positions are rounded to {short}, {holds}: not every integer above {2**bits}"
-        yield Suspect("angle-precision", text, _phases(held[:, None] * theta), theta)
+        yield Suspect("angle-precision", text, turned(held[:, None] * theta), theta)
         text = f"the frequencies are rounded to {short}, {holds}"
-        yield Suspect("angle-precision", text, _phases(p[:, None] * slow), theta)
+        yield Suspect("angle-precision", text, turned(p[:, None] * slow), theta)
         text = f"positions and frequencies are rounded to {short}, {holds}"
-        yield Suspect("angle-precision", text, _phases(held[:, None] * slow), theta)
+        yield Suspect("angle-precision", text, turned(held[:, None] * slow), theta)
         with np.errstate(invalid="ignore"):
             text = f"the phase is rounded to {short}, {holds}"
             for a, b in ((held, slow), (p, theta)):
                 phase = rounded(a[:, None] * b, short)
-                yield Suspect("angle-precision", text, _phases(phase), theta)
+                yield Suspect("angle-precision", text, turned(phase), theta)
         text = f"the table of cos and sin is rounded to {short}, {holds}"
         table = rounded(right.real, short) + 1j * rounded(right.imag, short)
         yield Suspect("angle-precision", text, table, theta)
         with np.errstate(invalid="ignore"):
-            table = _phases(rounded(held[:, None] * slow, short))
+            table = turned(rounded(held[:, None] * slow, short))
             text = f"positions, frequencies, phase and table are all in {short}, {holds}"
             table = rounded(table.real, short) + 1j * rounded(table.imag, short)
         yield Suspect("angle-precision", text, table, theta)
 
 
-def _ladders(p: Array, spec: RopeSpec) -> Iterator[Suspect]:
+def _ladders(p: FloatArray, spec: RopeSpec) -> Iterator[Suspect]:
     """Frequencies by a wrong formula."""
     assert isinstance(spec.frequencies, PowerLaw)
     base, width = float(spec.frequencies.base), spec.rotary_dim
     i = np.arange(width // 2)
-    theta = _theta(spec)
-    exponents: dict[str, tuple[Fault, Array]] = {
+    theta = signed_theta(spec)
+    exponents: dict[str, tuple[Fault, FloatArray]] = {
         f"2i/D with D = head_dim = {spec.head_dim}": ("partial", 2 * i / spec.head_dim),
         "2(i+1)/R, one step down the ladder": ("frequency", 2 * (i + 1) / width),
         "(2i+1)/R": ("frequency", (2 * i + 1) / width),
@@ -207,8 +213,8 @@ def _ladders(p: Array, spec: RopeSpec) -> Iterator[Suspect]:
     for formula, (fault, exponent) in exponents.items():
         words = f"the exponent of the base is {formula}, not 2i/R with R = {width}"
         turn = spec.direction * base**-exponent
-        yield Suspect(fault, words, _phases(p[:, None] * turn), turn)
-    slower: Array = np.where(2 * i < len(i), theta, -theta)
+        yield Suspect(fault, words, turned(p[:, None] * turn), turn)
+    slower: FloatArray = np.where(2 * i < len(i), theta, -theta)
     for words, turn in (
         ("the phase is taken for degrees", theta * (np.pi / 180)),
         ("the phase is taken for turns", theta * (2 * np.pi)),
@@ -216,20 +222,20 @@ def _ladders(p: Array, spec: RopeSpec) -> Iterator[Suspect]:
         ("the frequencies are in reverse order", theta[::-1]),
         ("the frequencies are periods: 1/theta", 1 / theta),
     ):
-        yield Suspect("frequency", words, _phases(p[:, None] * turn), turn)
+        yield Suspect("frequency", words, turned(p[:, None] * turn), turn)
     words = "the slower half of the pairs turns the other way"
-    yield Suspect("sign", words, _phases(p[:, None] * slower), theta)
+    yield Suspect("sign", words, turned(p[:, None] * slower), theta)
     for pairs in range(1, len(i)):
         words = f"only the first {pairs} of {len(i)} pairs are rotated"
         some = np.where(i < pairs, theta, 0.0)
-        yield Suspect("partial", words, _phases(p[:, None] * some), theta)
+        yield Suspect("partial", words, turned(p[:, None] * some), theta)
 
 
-def _fitted(p: Array, spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
-    """Suspects with a number in them that is read off what was seen."""
+def _fitted(p: FloatArray, spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
+    """Suspects with a parameter that is fitted to what was seen."""
     if not np.isfinite(seen).any():
         return
-    theta = _theta(spec)
+    theta = signed_theta(spec)
     size = float(np.nanmedian(np.abs(seen)))
     words = f"the result is {size:.6g} times too large"
     yield Suspect("scaling", words, size * right_turn(p, spec), theta)
@@ -242,53 +248,37 @@ def _fitted(p: Array, spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = float(np.median(measured[moving] / theta[moving]))
         logs = -np.log(np.abs(measured[1:])) * spec.rotary_dim / (2 * pairs_[1:])
-    # So near to 1 it is no scaling rule but a rounded number.
+    # A factor so near to 1 is a rounding error, not a scaling.
     fault: Fault = "angle-precision" if abs(factor - 1) < 2**-7 else "scaling"
     words = f"all frequencies are {factor:.9g} times too large"
-    yield Suspect(fault, words, _phases(p[:, None] * theta * factor), theta * factor)
+    yield Suspect(fault, words, turned(p[:, None] * theta * factor), theta * factor)
     if isinstance(spec.frequencies, PowerLaw) and logs.size:
         base, own = float(np.exp(np.median(logs))), float(spec.frequencies.base)
         ladder = spec.direction * base ** (-2 * pairs_ / spec.rotary_dim)
         words = f"the base is {base:.7g}, claimed {own:.7g}"
-        yield Suspect("config", words, _phases(p[:, None] * ladder), ladder)
+        yield Suspect("config", words, turned(p[:, None] * ladder), ladder)
     words = "the frequencies are those of no known ladder: theta = " + ", ".join(
         f"{value:.6g}" for value in measured[:4]
     )
-    remapped = plain_rule(spec.frequencies) != spec.frequencies
-    unknown: Fault = "scaling" if remapped else "frequency"
-    yield Suspect(unknown, f"{words}, ...", _phases(p[:, None] * measured), measured, steps=2**-13)
+    scaled = plain_rule(spec.frequencies) != spec.frequencies
+    unknown: Fault = "scaling" if scaled else "frequency"
+    yield Suspect(unknown, f"{words}, ...", turned(p[:, None] * measured), measured, steps=2**-13)
 
 
-def _constant_phase(p: Array, spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
-    """All tokens moved by the same distance: the phase of pair 0 at the first tells it."""
-    theta = _theta(spec)
+def _constant_phase(p: FloatArray, spec: RopeSpec, seen: Complex) -> Iterator[Suspect]:
+    """All tokens moved by the same distance, which the first token shows."""
+    theta = signed_theta(spec)
     ratio = seen * right_turn(p, spec).conj()
     with np.errstate(invalid="ignore"):
         moved = np.angle(ratio[0])
     if not np.isfinite(moved).all() or not theta.size:
         return
-    # The slowest pair shows the distance without wrapping, the fastest to the last digit.
+    # The slowest pair shows the distance without ambiguity, faster ones more digits of it.
     distance = 0.0
     for pair in np.argsort(np.abs(theta))[(theta == 0).sum() :]:
         whole = np.round((distance * theta[pair] - moved[pair]) / (2 * np.pi))
         distance = float((moved[pair] + 2 * np.pi * whole) / theta[pair])
     if abs(distance) > 1e-3:
         words = f"every token is rotated as if it stood {distance:.6g} positions later"
-        shifted = right_turn(p, spec) * _phases(distance * theta)
+        shifted = right_turn(p, spec) * turned(distance * theta)
         yield Suspect("position", words, shifted, theta)
-
-
-def measured_frequencies(p: Array, seen: Complex) -> Array | None:
-    """theta_i read off the angles at 1, 2, 4, ...: each doubling gives one more bit."""
-    at = {int(position): n for n, position in enumerate(p.tolist())}
-    if 1 not in at:
-        return None
-    angle = np.angle(seen)
-    theta = angle[at[1]]
-    if not np.isfinite(theta).all():
-        return None
-    for position in (2**k for k in range(1, 13)):
-        if position in at and np.isfinite(angle[at[position]]).all():
-            whole = np.round((position * theta - angle[at[position]]) / (2 * np.pi))
-            theta = (angle[at[position]] + 2 * np.pi * whole) / position
-    return np.asarray(theta)

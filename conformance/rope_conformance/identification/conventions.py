@@ -7,24 +7,22 @@ channel it is paired with, where the pair is written, and which way it turns.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from rope_conformance.inputs.cases import data_type
+from rope_conformance.accuracy.number_types import FloatArray
+from rope_conformance.describing.words import layout_in_words
 from rope_conformance.inputs.position_axes import at_one_place
 from rope_conformance.inputs.shapes import ROW
 from rope_conformance.judging.context import CheckContext
+from rope_conformance.target.frameworks import Array, data_type
 from rope_ref import RopeSpec, pair_channels
 from rope_ref.spec import LAYOUTS, Layout
 
-__all__ = ["ChannelMap", "layout_in_words", "map_at", "read_map"]
+__all__ = ["ChannelMap", "map_at", "read_map", "visible_pairs"]
 
-Array = npt.NDArray[np.float64]
-
-_CLOSE = 2**-8  # sines that differ by less may be one, rounded
-_VISIBLE = 1e-9  # what a unit vector leaves on a channel it does not belong to is exactly 0
+_CLOSE = 2**-8  # sines that differ by less may be the same one, rounded
+_VISIBLE = 1e-9  # a channel that a unit vector does not reach is exactly 0
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class ChannelMap:
     """
 
     reaches: tuple[tuple[int, ...], ...]
-    matrix: Array
+    matrix: FloatArray
 
     def moving(self) -> list[int]:
         """Input channels that do not simply pass through."""
@@ -72,7 +70,7 @@ class ChannelMap:
         for pair, (first, _), (_, second_out) in visible_pairs(spec, position):
             want = np.sin(position * spec.theta()[pair])
             got = self.matrix[second_out, first]
-            # An output that is no number turns no way.
+            # NaN has no direction.
             signs.add(0 if np.isnan(got) else int(np.sign(got) * np.sign(want)))
         return signs.pop() if len(signs) == 1 else 0
 
@@ -85,7 +83,7 @@ class ChannelMap:
         return bool(seen) and all(len(to) == n == 2 for to, n in together.items())
 
     def overwritten(self, spec: RopeSpec, position: int) -> str | None:
-        """Whether the second component is made from the first one's result, in words."""
+        """Whether the second component is made of the result of the first one, in words."""
         visible = visible_pairs(spec, position)
         for _, (u, v), (first, second) in visible:
             c, s = self.matrix[first, u], -self.matrix[first, v]
@@ -97,7 +95,7 @@ class ChannelMap:
         return "the first channel is written over before the second is made from it"
 
     def sine_of_another_pair(self, spec: RopeSpec, position: int) -> str | None:
-        """Whether cos and sin of one pair are those of two, in words."""
+        """Whether a pair has the sine of another pair beside its own cosine, in words."""
         visible, phase = visible_pairs(spec, position), position * spec.theta()
         sines, cosines = np.abs(np.sin(phase)), np.abs(np.cos(phase))
         own = [abs(abs(self.matrix[w[0], c[0]]) - cosines[pair]) for pair, c, w in visible]
@@ -137,7 +135,7 @@ class ChannelMap:
             return words
         moving = self.moving()
         examples = "; ".join(
-            f"channel {j} comes out on {_listed(self.reaches[j])}" for j in moving[:3]
+            f"channel {j} comes out on {_channels_in_words(self.reaches[j])}" for j in moving[:3]
         )
         if not moving:
             return "no channel moves"
@@ -166,7 +164,7 @@ def read_map(context: CheckContext, position: int) -> ChannelMap:
     return ChannelMap(reaches, matrix)
 
 
-def map_at(context: CheckContext, position: int) -> Array:
+def map_at(context: CheckContext, position: int) -> FloatArray:
     """The (D, D) matrix an implementation multiplies by at a position, from unit vectors."""
     d = context.spec.head_dim
     unit = np.eye(d).astype(data_type(context.dtype))
@@ -187,7 +185,7 @@ def map_at(context: CheckContext, position: int) -> Array:
     return np.asarray(columns, dtype=np.float64).T
 
 
-def _images(context: CheckContext, vectors: npt.NDArray[Any], position: int) -> Array:
+def _images(context: CheckContext, vectors: Array, position: int) -> FloatArray:
     """What each of many vectors becomes at a position, as the tokens of a row."""
     if not context.namespace.fixed_shapes:
         p = at_one_place(position, len(vectors), context.spec)
@@ -204,18 +202,12 @@ def _images(context: CheckContext, vectors: npt.NDArray[Any], position: int) -> 
     return np.concatenate(images)[: len(vectors)].astype(np.float64)
 
 
-def layout_in_words(layout: Layout, spec: RopeSpec) -> str:
-    """A layout as its name and its channels."""
-    if layout == "interleaved":
-        return "interleaved (channels 2i and 2i+1)"
-    return f"half-split (channels i and i+{spec.rotary_dim // 2})"
-
-
 def _with_layout(spec: RopeSpec, layout: Layout, output_layout: Layout) -> RopeSpec:
     return replace(spec, layout=layout, output_layout=output_layout)
 
 
-def _listed(channels: tuple[int, ...]) -> str:
+def _channels_in_words(channels: tuple[int, ...]) -> str:
+    """Up to four channels by their numbers, more by how many they are."""
     if len(channels) > 4:
         return f"{len(channels)} channels"
     return " and ".join(map(str, channels)) or "none"

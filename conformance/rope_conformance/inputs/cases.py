@@ -1,7 +1,6 @@
-"""The inputs: small, described in full by their repr, and biased to where RoPEs break.
+"""One call: small, described in full by its repr, and biased to where RoPEs break.
 
-A `Case` says everything about one call but the spec and the type of the data. Its
-repr rebuilds it, so a failure can be shown and repeated.
+A `Case` says everything about a call but the spec and the type of the data.
 """
 
 from __future__ import annotations
@@ -12,38 +11,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from rope_conformance.inputs.rule_variants import for_width
+from rope_conformance.inputs.claimed_positions import free_positions, positions_within
 from rope_conformance.inputs.shapes import FEW_SHAPES, ROW, SHAPES, Shape, repeated
 from rope_conformance.target.claim import Claim
-from rope_conformance.target.frameworks import namespace
+from rope_conformance.target.frameworks import Array, data_type, namespace
 from rope_conformance.target.views import View
-from rope_ref import RopeSpec
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = [
-    "HOT_SPOTS",
-    "Case",
-    "Input",
-    "QueriesKeys",
-    "at_width",
-    "cases",
-    "data_type",
-    "far_cases",
-    "fixed_cases",
-    "positions_within",
-]
+__all__ = ["Case", "Input", "cases", "far_cases", "fixed_cases"]
 
 Values = Literal["normal", "small", "large", "one-hot", "zeros"]
-
-# Positions where something in a number type, a cache or a context length ends.
-HOT_SPOTS = (
-    0, 1, 2, 2**7, 2**8, 512, 2**11, 4096, 8192, 2**14, 32767, 32768, 65535, 65536, 131071, 131072,
-    2**20, 2**24, 2**31,
-)  # fmt: skip
 
 
 class Input(ABC):
@@ -55,7 +35,7 @@ class Input(ABC):
 
     @abstractmethod
     def size(self) -> tuple[Any, ...]:
-        """What makes one input smaller than another, the weightiest first."""
+        """What makes one input smaller than another, the most important first."""
 
     def smaller(self, token: int | None) -> Iterator[Input]:
         """Smaller inputs on which the same failure may show; `token` is the first bad one."""
@@ -76,11 +56,11 @@ class Case(Input):
         ``normal`` numbers from `seed`; ``small``, ``large``: the same times 2**-20, and times
         2**60 or in float16 2**10; ``one-hot``: channel `seed`; ``zeros``.
     strided
-        Whether the data comes as a view that is not contiguous: every second element of a
-        larger array; ``backwards``; ``expanded``, where one head, or with one head one row,
-        is all of them; or ``positions``: these do, and the data does not.
+        Whether the data is a view that is not contiguous: True for every second element of a
+        larger array; ``backwards``; ``expanded`` for one head that stands for all (with one
+        head, one row). Or ``positions``: they are every second element, the data is no view.
     parameter
-        A number that some checks need beside: how far to move, where to cut.
+        A number that some checks need: how far to move, where to cut.
     """
 
     batch: int
@@ -103,7 +83,7 @@ class Case(Input):
             return list(self.positions)
         return [p for row in self.positions for p in row]  # type: ignore[union-attr]
 
-    def position_array(self) -> npt.NDArray[Any]:
+    def position_array(self) -> Array:
         """Positions as int64, or float64 where one is not whole: (T,) or (B, T)."""
         flat = self.flat()
         dtype = np.float64 if any(isinstance(p, float) for p in flat) else np.int64
@@ -126,7 +106,7 @@ class Case(Input):
         return bool(forms & {"t", "bt", "offset"}) or (in_a_row and p[:1] in ([], [0]))
 
     def cut(self, axes: str) -> Case:
-        """The same with one row or one head where axes have no room for more."""
+        """The same with one row or one head where there is no such axis."""
         case = self
         if "b" not in axes and case.batch != 1:
             rows = case.positions[:1] if case.rows else case.positions
@@ -153,7 +133,7 @@ class Case(Input):
             positions = tuple(self.positions[first : first + count])
             yield replace(self, tokens=len(positions), positions=positions)
 
-    def x(self, head_dim: int, dtype: str) -> npt.NDArray[Any]:
+    def x(self, head_dim: int, dtype: str) -> Array:
         """The data, axes ``bthd``."""
         shape = (self.batch, self.tokens, self.heads, head_dim)
         if self.values in ("normal", "small", "large"):
@@ -167,74 +147,6 @@ class Case(Input):
         if self.strided == "expanded":
             x = np.repeat(x[:, :, :1], self.heads, 2) if self.heads > 1 else x[:1].repeat(len(x), 0)
         return x.astype(data_type(dtype))
-
-
-@dataclass(frozen=True)
-class QueriesKeys(Input):
-    """Queries and keys for scores, each with tokens and positions of its own.
-
-    Parameters
-    ----------
-    q, k
-        With as many rows; the heads of `q` are a multiple of those of `k`.
-    """
-
-    q: Case
-    k: Case
-
-    def inside(self, claim: Claim) -> bool:
-        """Whether both lie inside the claim."""
-        return self.q.inside(claim) and self.k.inside(claim)
-
-    def size(self) -> tuple[Any, ...]:
-        """Both sizes, one after the other in each respect."""
-        return tuple(map(sum, zip(self.q.size(), self.k.size(), strict=True)))
-
-    def smaller(self, token: int | None) -> Iterator[QueriesKeys]:
-        """One head; one row; one query; one key or two."""
-        heads = tuple(replace(case, heads=1) for case in (self.q, self.k))
-        yield QueriesKeys(*heads)
-        if self.q.rows or self.k.rows:
-            return
-        yield QueriesKeys(*(replace(case, batch=1) for case in (self.q, self.k)))
-        yield QueriesKeys(_first(self.q, 1), self.k)
-        yield QueriesKeys(self.q, _first(self.k, 2))
-        yield QueriesKeys(self.q, _first(self.k, 1))
-
-
-def _first(case: Case, tokens: int) -> Case:
-    tokens = min(tokens, case.tokens)
-    return replace(case, tokens=tokens, positions=tuple(case.positions[:tokens]))
-
-
-def at_width(own: RopeSpec, head_dim: int, rotary_dim: int) -> RopeSpec:
-    """The same RoPE with other widths."""
-    return RopeSpec(
-        head_dim,
-        layout=own.layout,
-        output_layout=own.output_layout,
-        rotary_dim=rotary_dim,
-        frequencies=for_width(own.frequencies, rotary_dim),
-        direction=own.direction,
-    )
-
-
-def data_type(name: str) -> np.dtype[Any]:
-    """The NumPy dtype of a name, bfloat16 included."""
-    if name == "bfloat16":
-        import ml_dtypes
-
-        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-        return bfloat16
-    return np.dtype(name)
-
-
-def positions_within(claim: Claim) -> tuple[int, ...]:
-    """The hot spots and their neighbours that the claimed range holds, smallest first."""
-    low, high = claim.position_range
-    spots = {s + d for s in (*HOT_SPOTS, high) for d in (-1, 0, 1)}
-    spots |= {-s for s in spots}
-    return tuple(sorted((s for s in spots if low <= s <= high), key=lambda s: (abs(s), s)))
 
 
 def fixed_cases(claim: Claim) -> list[Case]:
@@ -304,11 +216,6 @@ def far_cases(claim: Claim) -> list[Case]:
         spread = rng.permutation(rng.integers(edges[:-1], edges[1:]))
         result.append(Case(1, 1025, 1, tuple(spread.tolist())))
     return result
-
-
-def free_positions(claim: Claim) -> bool:
-    """Whether tokens can stand anywhere, or only one after the other."""
-    return "t" in claim.position_forms or "bt" in claim.position_forms
 
 
 def cases(

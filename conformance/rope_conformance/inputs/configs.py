@@ -34,11 +34,11 @@ class ModelConfig(Input):
     about
         The key in question; empty where it is the config as a whole.
     unheeded
-        The config, as JSON, that has the RoPE of one who mistakes that key.
+        A config, as JSON, whose RoPE an implementation has that mistakes the key.
     told
-        What it is to have that RoPE; empty where it is to leave out the key.
+        That mistake in words; empty where the key is ignored.
     then
-        The keys, as JSON, that the mapping is given next, to be read a second time.
+        Keys, as JSON, that the mapping gets afterwards, before it is read a second time.
     """
 
     text: str
@@ -66,11 +66,11 @@ class ModelConfig(Input):
         return spec_from_hf_config(self.mapping())
 
     def spec_unheeded(self) -> RopeSpec | None:
-        """The RoPE of one who mistakes the key, where that is known."""
+        """The RoPE of an implementation that mistakes the key, where that is known."""
         return spec_from_hf_config(json.loads(self.unheeded)) if self.unheeded else None
 
     def mistake(self) -> str:
-        """What has been done by one whose RoPE is `spec_unheeded`."""
+        """The mistake, in words, of an implementation whose RoPE is `spec_unheeded`."""
         return self.told or f"{self.about} is not heeded: the RoPE is that of a config without it"
 
 

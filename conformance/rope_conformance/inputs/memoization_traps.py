@@ -1,7 +1,8 @@
-"""Requests for positions that differ in one thing: what is kept of one must not answer another.
+"""Pairs of requests for positions that a memo with an incomplete key takes for one.
 
-Whatever else is the same: sums, shapes, the number of rows and documents, the first and the
-last of them, the largest, or all of them in another order.
+The two differ in one thing and agree in others that a key may be made of: sums, shapes, the
+number of rows and documents, the first and the last of them, the largest, or all of them in
+another order.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Where tokens stand, when a position has several axes: time, row, column.
 
 A `Case` gives one position for each token. A spec with ``pair_axes`` needs one for each axis:
-axis 0 has the positions of the case, the others have the same ones in another order, so that
-whatever range, sign and sums the case was made for still holds, and few tokens have the same
-position on two axes. Arrays have a leading axis then: (A, T) or (A, B, T).
+axis 0 has the positions of the case, the others have the same ones in another order. So their
+range, signs and sums stay, and few tokens have the same position on two axes. Arrays then have
+a leading axis: (A, T) or (A, B, T).
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.target.claim import Claim
+from rope_conformance.target.frameworks import Array
 from rope_ref import RopeSpec
 
 __all__ = ["at_one_place", "axes_of", "followed", "on_all_axes", "on_each_axis", "place_in_words"]
-
-Array = npt.NDArray[Any]
 
 
 def axes_of(spec: RopeSpec) -> int:

@@ -1,4 +1,4 @@
-"""What the surfaces `positions` and `weights` are asked, and what the right answer is."""
+"""What the surface `positions` is asked, and what the right answer is."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.inputs.cases import Input, at_width, data_type, positions_within
+from rope_conformance.inputs.cases import Input
+from rope_conformance.inputs.claimed_positions import positions_within
 from rope_conformance.inputs.memoization_traps import memoization_traps
 from rope_conformance.target.claim import Claim, RequestKind
 from rope_conformance.target.frameworks import namespace
-from rope_ref import RopeSpec
-from rope_ref.extensions.weights import WeightKind
 from rope_ref.positions import (
     context_parallel_positions,
     decoding_positions,
@@ -23,7 +22,6 @@ from rope_ref.positions import (
     padded_positions,
 )
 from rope_ref.positions.sequences import ORDERS, Order
-from rope_ref.spec import Layout
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Asked",
     "PositionRequest",
-    "Weights",
     "drawn_requests",
     "fixed_requests",
     "pieces",
@@ -150,7 +147,7 @@ class Asked(Input):
     def smaller(self, token: int | None) -> Iterator[Asked]:
         """One request alone, then with one row, document or token less.
 
-        As many whatever the requests, so that a step means the same before and after another.
+        Always as many steps, so that a step's number means the same after another step.
         """
         for n in range(_STEPS):
             yield Asked(self.requests[n : n + 1] or self.requests)
@@ -198,59 +195,6 @@ _SPREAD = (
     (4,), (8,), (16,), (4, 4), (4, 8), (8, 4), (8, 16, 8), (0, 8), (8, 0, 16), (12, 12), (24, 12),
     (72000,),
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Weights(Input):
-    """One call of ``convert``.
-
-    Parameters
-    ----------
-    which
-        As in ``convert``.
-    to
-        The layout that is asked for.
-    n_heads, n_kv_heads
-        How many query heads and key heads there are.
-    columns
-        How many columns a projection has.
-    shared
-        Whether the gains of a norm are (D,), the same for all heads.
-    head_dim, rotary_dim
-        Of the spec, where it is not the implementation's own; only what is made by a
-        factory can be made for another.
-    """
-
-    which: WeightKind
-    to: Layout
-    n_heads: int
-    n_kv_heads: int
-    columns: int = 3
-    shared: bool = False
-    head_dim: int | None = None
-    rotary_dim: int | None = None
-
-    def inside(self, claim: Claim) -> bool:
-        """Always: weights have neither positions nor the axes of x."""
-        return True
-
-    def size(self) -> tuple[Any, ...]:
-        """Heads first."""
-        return (self.n_heads, self.n_kv_heads, self.columns)
-
-    def spec(self, own: RopeSpec) -> RopeSpec:
-        """The spec to make the implementation for."""
-        if self.head_dim is None:
-            return own
-        return at_width(own, self.head_dim, self.rotary_dim or self.head_dim)
-
-    def array(self, head_dim: int, dtype: str) -> npt.NDArray[Any]:
-        """The weights as they were: numbers that all differ, or nearly so in a narrow type."""
-        heads = self.n_heads if self.which.startswith("q") else self.n_kv_heads
-        rows = head_dim if self.shared else heads * head_dim
-        shape = (rows, self.columns) if self.which in ("q", "k") else (rows,)
-        numbers = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
-        return numbers.astype(data_type(dtype))
 
 
 def fixed_requests(claim: Claim, kind: RequestKind) -> list[Asked]:

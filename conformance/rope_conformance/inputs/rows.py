@@ -34,7 +34,7 @@ def _own_rows(claim: Claim) -> list[Case]:
 
 
 def _near_and_far(claim: Claim) -> Case:
-    """Rows where the range begins and rows where it ends: neither decides for the other."""
+    """Rows at the begin of the range beside rows at its end, in one call."""
     low, high = claim.position_range
     batch, tokens, heads = (
         usual_shape(claim) if namespace(claim.namespace).fixed_shapes else (2, 3, 2)

@@ -18,7 +18,7 @@ from rope_ref.positions import GridSegment, TextSegment, multimodal_positions
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["Fraction", "GridSegment", "Prompt", "TextSegment", "drawn_prompts", "fixed_prompts"]
+__all__ = ["MERGE", "Prompt", "drawn_prompts", "fixed_prompts"]
 
 MERGE = 2  # patches, down and across, that become one token; as in all public models
 
@@ -58,9 +58,9 @@ class Prompt(Input):
 
     @property
     def refusable(self) -> bool:
-        """Whether it is one that a model may never see, for marks stand around its images.
+        """Whether it may be refused, as no public model meets such a prompt.
 
-        Two grids that touch, or another `merge` than that of all public models.
+        Two grids touch, where models put marks around images, or `merge` is not theirs.
         """
         grids = [isinstance(each, GridSegment) for each in self.segments if each.extent]
         merges = {each.merge for each in self.segments if isinstance(each, GridSegment)}

@@ -1,19 +1,16 @@
 """Requests that grow: what is asked of an object that keeps a cache, one call after another.
 
-A `Session` lists the calls. Its repr rebuilds it, so a failure can be shown and repeated.
-`CachePositions` says where every token of a request stands after each of them, which is all there
-is to know about the calls: the rest is rotation.
+A `Session` lists the calls. `CachePositions` says where every token of a request stands after
+each of them, which is all there is to know about the calls: the rest is rotation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
+from rope_conformance.inputs.cache_positions import CONVENTIONS, CachePositions, Convention
 from rope_conformance.inputs.cases import Input
 from rope_conformance.target.claim import Claim
 from rope_conformance.target.frameworks import namespace
@@ -21,78 +18,11 @@ from rope_conformance.target.frameworks import namespace
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["CONVENTIONS", "Convention", "CachePositions", "Session", "sessions"]
+__all__ = ["Session", "sessions"]
 
-Array = npt.NDArray[Any]
 Operation = tuple[Any, ...]
 
-# What becomes of the positions of the others when tokens go: they keep them, or close the gap.
-Convention = Literal["kept", "closed"]
-CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
-
 On = Literal["new", "used", "amplified", "narrow"]
-
-
-class CachePositions:
-    """Where the tokens of one request stand, under one convention of eviction.
-
-    Parameters
-    ----------
-    rows
-        How many batch rows there are.
-    convention
-        ``kept``: when tokens go, the others keep their positions, and the next token's goes
-        on as if nothing were lost. ``closed``: slot j then stands at position j, and the
-        next token at the number of tokens left.
-
-    Attributes
-    ----------
-    next
-        Position of the next token of each row, (B,).
-    slots
-        Position of each cached token, (B, n).
-    turns
-        The positions by which the cached tokens have been rotated, one after the other, as
-        float64 arrays (B, n); NaN where a slot was left out. The first is that of the token
-        itself. Rotated again, from one position to another, a token counts both: so much
-        is lost by the way through position 0, or by two tables; less by the difference.
-    """
-
-    def __init__(self, rows: int, convention: Convention) -> None:
-        self.convention = convention
-        self.next = np.zeros(rows, dtype=np.int64)
-        self.slots = np.zeros((rows, 0), dtype=np.int64)
-        self.turns: list[npt.NDArray[np.float64]] = [np.zeros((rows, 0))]
-
-    def grow(self, tokens: int, lengths: tuple[int, ...] | None = None) -> Array:
-        """Append tokens, of which row b has ``lengths[b]``; return their positions (B, T)."""
-        positions = self.next[:, None] + np.arange(tokens)
-        self.slots = np.concatenate([self.slots, positions], axis=1)
-        nothing = np.full(positions.shape, np.nan)
-        self.turns = [
-            np.concatenate([turn, positions if n == 0 else nothing], axis=1)
-            for n, turn in enumerate(self.turns)
-        ]
-        self.next = self.next + (tokens if lengths is None else np.array(lengths))
-        return positions
-
-    def evict(self, start: int, stop: int) -> None:
-        """Take the tokens in slots start to stop - 1 out."""
-        gone = np.s_[start:stop]
-        self.slots = np.delete(self.slots, gone, axis=1)
-        self.turns = [np.delete(turn, gone, axis=1) for turn in self.turns]
-        if self.convention == "closed":
-            self._move(np.broadcast_to(np.arange(self.slots.shape[1]), self.slots.shape))
-            self.next = np.full_like(self.next, self.slots.shape[1])
-
-    def shift(self, delta: int) -> None:
-        """Move all tokens, and the next one."""
-        self._move(self.slots + delta)
-        self.next = self.next + delta
-
-    def _move(self, slots: Array) -> None:
-        self.turns += [self.slots.astype(np.float64), slots.astype(np.float64)]
-        self.slots = slots
 
 
 @dataclass(frozen=True)
@@ -189,8 +119,8 @@ class Session(Input):
         """One head, one row, fewer calls, fewer tokens in each."""
         yield replace(self, heads=1)
         yield self.cut(1, self.heads)
-        # So many of each, however many calls are left: a step goes on from what the last one
-        # that failed has left, and is found by its number.
+        # Always as many steps, however few calls are left: a step that fails is repeated by its
+        # number, on what earlier steps have left.
         for _ in range(12):
             yield replace(self, operations=self.operations[:-1])
         for _ in range(12):

@@ -1,4 +1,4 @@
-"""How long the axes of inputs are, and which lengths come again where each costs something.
+"""How long the axes of inputs are, and the short list of lengths where each new one is slow.
 
 JAX compiles each operation for each shape it meets: a function of a dozen operations that
 is not under ``jit`` costs a dozen compilations a shape. What checks hand to it has a few
@@ -17,16 +17,16 @@ __all__ = ["FEW_SHAPES", "ROW", "SHAPES", "repeated", "usual_shape"]
 
 Shape = tuple[int, int, int]
 
-# (batch, tokens, heads): lengths that coincide or vanish hide or show a mistaken axis.
+# (batch, tokens, heads): where lengths are equal, or 1, a mistaken axis shows or is hidden.
 SHAPES: tuple[Shape, ...] = (
     (2, 5, 3), (1, 1, 1), (3, 1, 2), (4, 4, 2), (2, 3, 3), (2, 4, 8), (1, 7, 1), (1, 2, 32),
     (3, 5, 3),
 )  # fmt: skip
 
-# Where each new shape is a compilation. One token of the first has the second's shape; where
-# lengths coincide they all do; more heads than tokens are in `inputs.far_cases`.
+# Where each new shape is a compilation. One token of the first has the shape of the second; the
+# third has three equal lengths; more heads than tokens are in `far_cases`.
 FEW_SHAPES: tuple[Shape, ...] = ((4, 5, 3), (4, 1, 3), (5, 5, 5), (1, 1, 1))
-ROW = 64  # there, more tokens than these have are so many, or a multiple
+ROW = 64  # there, longer inputs have this many tokens, or a multiple
 
 
 def usual_shape(claim: Claim) -> Shape:

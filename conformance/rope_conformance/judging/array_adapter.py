@@ -8,10 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.inputs.cases import data_type
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.listening import tell, watched
-from rope_conformance.target.frameworks import NamespaceError, namespace
+from rope_conformance.target.frameworks import NamespaceError, data_type, namespace
 from rope_conformance.target.implementation import Implementation, Unsupported
 from rope_conformance.target.process_state import remember, restored
 from rope_conformance.target.views import View, as_view

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.accuracy.bound import Judgement, Profile, judge, profile_named
+from rope_conformance.accuracy.profiles import Profile, profile_named
+from rope_conformance.accuracy.residual import Judgement, judge
 from rope_conformance.accuracy.two_angle import judge_two_angles
 from rope_conformance.inputs.cases import Case, Input
 from rope_conformance.inputs.position_axes import followed, on_each_axis

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rope_conformance.accuracy.bound import Judgement
+from rope_conformance.accuracy.residual import Judgement
 from rope_conformance.accuracy.statistics import Meter
 
 __all__ = ["Evidence"]

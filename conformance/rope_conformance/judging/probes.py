@@ -11,21 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.faults import Fault
-from rope_conformance.inputs.cases import (
-    Case,
-    at_width,
-    cases,
-    data_type,
-    far_cases,
-    fixed_cases,
-    free_positions,
-    positions_within,
-)
-from rope_conformance.inputs.rule_variants import base_below, with_base
+from rope_conformance.inputs.cases import Case, cases, far_cases, fixed_cases
+from rope_conformance.inputs.claimed_positions import free_positions, positions_within
 from rope_conformance.inputs.shapes import ROW, repeated, usual_shape
+from rope_conformance.inputs.spec_variants import at_width, with_base
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
+from rope_conformance.target.frameworks import data_type
 from rope_conformance.target.implementation import Unsupported
+from rope_conformance.target.rule_parts import base_below
 from rope_ref import RopeSpec, pair_channels
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from rope_conformance.accuracy.bound import profile_named
+from rope_conformance.accuracy.profiles import profile_named
 from rope_conformance.judging.context import default_profile
 from rope_conformance.judging.failures import Spot
 from rope_conformance.report.model import (

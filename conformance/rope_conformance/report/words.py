@@ -1,13 +1,12 @@
-"""Specs and claims in words, a line or two each."""
+"""Claims in words, and what a target is judged as."""
 
 from __future__ import annotations
 
-from rope_conformance.describing.description import rule_in_words
-from rope_conformance.identification.conventions import layout_in_words
+from rope_conformance.describing.words import spec_on_a_line
 from rope_conformance.target.claim import Claim
-from rope_ref import PowerLaw, RopeSpec
+from rope_ref import RopeSpec
 
-__all__ = ["POSITION_FORMS", "claim_in_words", "judged_as_in_words", "spec_in_words"]
+__all__ = ["POSITION_FORMS", "claim_in_words", "judged_as_in_words"]
 
 POSITION_FORMS = {
     "none": "none (always 0 to T-1)",
@@ -17,28 +16,10 @@ POSITION_FORMS = {
 }
 
 
-def spec_in_words(spec: RopeSpec) -> str:
-    """A spec on a line or two."""
-    words = [f"{spec.head_dim} channels"]
-    if spec.rotary_dim != spec.head_dim:
-        last = spec.rotary_start + spec.rotary_dim - 1
-        words.append(f"of which {spec.rotary_start} to {last} rotate")
-    words.append(layout_in_words(spec.layout, spec))
-    if spec.output_layout != spec.layout:
-        words.append(f"written {layout_in_words(spec.output_layout, spec)}")
-    if isinstance(spec.frequencies, PowerLaw):
-        words.append(f"base {spec.frequencies.base:.12g}")
-    else:
-        words += rule_in_words(spec.frequencies, spec.rotary_dim)
-    if spec.direction == -1:
-        words.append("clockwise")
-    return ", ".join(words)
-
-
 def judged_as_in_words(spec: RopeSpec, claim: Claim) -> str:
     """A spec in words, and whether the map is declared to be no rotation."""
     declared = ", declared to be no rotation: each pair's second channel has an angle of its own"
-    return spec_in_words(spec) + (declared if claim.second_channels is not None else "")
+    return spec_on_a_line(spec) + (declared if claim.second_channels is not None else "")
 
 
 def claim_in_words(claim: Claim) -> str:

@@ -164,7 +164,7 @@ def judged(
         report.facts += run.remarks()
     except KeyboardInterrupt:
         report.interrupted = True
-    position, ends = meter.horizon(HORIZON)
+    position, ends = meter.horizon.reach(HORIZON)
     report.horizon = report.horizon | {"position": position, "ends": ends}
     report.tightest_profile = meter.tightest()
     report.largest_ratio = meter.largest_ratio

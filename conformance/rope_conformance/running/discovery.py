@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from rope_conformance.accuracy.bound import PROFILES, profile_named
-from rope_conformance.identification.conventions import layout_in_words, read_map
+from rope_conformance.accuracy.profiles import PROFILES, profile_named
+from rope_conformance.describing.words import layout_in_words
+from rope_conformance.identification.conventions import read_map
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.rows import row_cases
 from rope_conformance.judging.clause import Check

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rope_conformance.target.implementation import TargetError
-from rope_conformance.target.process_state import functions_left_alone, remember
+from rope_conformance.target.process_state import functions_restored, remember
 
 __all__ = ["load_target"]
 
@@ -34,7 +34,7 @@ def load_target(text: str) -> Any:
         If there is no such thing, or loading it raised.
     """
     changed: list[str] = []
-    with functions_left_alone(changed):
+    with functions_restored(changed):
         target = _found(text)
     remember(target, changed)
     return target

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from rope_conformance.accuracy.bound import profile_named, unit_roundoff
+from rope_conformance.accuracy.number_types import unit_roundoff
+from rope_conformance.accuracy.profiles import profile_named
 from rope_conformance.describing.output import open_model
 from rope_conformance.judging.context import undisturbed
 from rope_conformance.report.model import Fact, JudgedAs

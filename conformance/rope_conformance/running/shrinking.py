@@ -14,7 +14,7 @@ from rope_conformance.judging.clause import Check
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 
-__all__ = ["Failing", "rebuild", "smallest_failure"]
+__all__ = ["Failing", "smallest_failure"]
 
 Failing = tuple[Input, CheckFailure | TargetRaised]
 
@@ -35,17 +35,6 @@ def smallest_failure(
     if each.generated is not None and (shrink or failing is None):
         failing = _generated(each, context, examples, seed, failing, shrink) or failing
     return failing and _reduced(each, context, failing)
-
-
-def rebuild(text: str) -> Input:
-    """Return the input that a failure's text describes."""
-    from rope_conformance.inputs import cases, configs, requests, segments, sessions
-
-    names = vars(cases) | vars(sessions) | vars(requests) | vars(configs)
-    names |= vars(segments)
-    given = eval(text, names)
-    assert isinstance(given, Input)
-    return given
 
 
 def _fixed(each: Check, context: CheckContext) -> Failing | None:

@@ -11,7 +11,8 @@ from typing import Any
 import rope_ref
 from rope_conformance.diagnosis.likely_cause import likely_cause
 from rope_conformance.faults import Cause
-from rope_conformance.inputs.cases import Input, free_positions
+from rope_conformance.inputs.cases import Input
+from rope_conformance.inputs.claimed_positions import free_positions
 from rope_conformance.judging.clause import Check, Clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised

@@ -1,1 +1,1 @@
-"""What is judged: its claim, how it is called, whose arrays it takes, what it leaves alone."""
+"""What is judged: its claim and rule, how it is called, whose arrays it takes, what it changes."""

@@ -1,6 +1,6 @@
 """What an implementation says of itself.
 
-Inside its claim it answers for everything; outside, what happens is reported as a fact.
+Inside its claim it is judged; what it does outside is reported as a fact.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CachedKeys = Literal["kept", "renewed"]
 
 
 class ClaimError(ValueError):
-    """A claim that says something nobody could mean."""
+    """A claim with a value that does not exist, or that contradicts itself."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Claim:
     requests
         For the surface `positions`: the kinds of request it answers.
     survives
-        What an object lives through: ``copy`` (a deep copy), ``save`` (pickled and loaded),
+        What an object is still right after: ``copy`` (a deep copy), ``save`` (pickled and loaded),
         ``cast`` (its method ``to`` with a half-precision type), ``meta`` (made on torch's
         meta device, then materialised and loaded), ``compile`` (torch.compile, jax.jit).
         ``copy``, ``save`` and ``cast`` are closed where an object has no such thing.

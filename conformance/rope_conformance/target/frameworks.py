@@ -1,8 +1,9 @@
 """Arrays of every framework from and to NumPy, bit for bit.
 
-NumPy with ml_dtypes is the meeting place: the suite thinks in NumPy arrays, and each
-`Namespace` hands them to an implementation in its own type, on its own device. Bits
-travel, never values: bfloat16, which DLPack keeps from NumPy, goes through an integer view.
+The suite computes with NumPy arrays, with ml_dtypes where NumPy lacks a type. Each `Namespace`
+makes arrays of its framework from them, on a device, and NumPy arrays from those of its
+framework. Bits are copied, values never converted: bfloat16, which NumPy cannot take by DLPack,
+goes through an integer view.
 
 A framework is imported when its namespace is asked for, and not before.
 """
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NAMESPACES", "Namespace", "NamespaceError", "namespace"]
+__all__ = ["Array", "NAMESPACES", "Namespace", "NamespaceError", "data_type", "namespace"]
 
 Array = npt.NDArray[Any]
 
@@ -246,6 +247,16 @@ def namespace(name: str) -> Namespace:
     if name not in _MADE:
         _MADE[name] = _KINDS[name]()
     return _MADE[name]
+
+
+def data_type(name: str) -> np.dtype[Any]:
+    """The NumPy dtype of a name, bfloat16 included."""
+    if name == "bfloat16":
+        import ml_dtypes
+
+        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
+    return np.dtype(name)
 
 
 def _imported(module: str, package: str) -> Any:

@@ -105,7 +105,7 @@ class Implementation:
         self.name = name or target_name(target)
         self._asked = claim
         made = self._make(target, spec) if is_factory(target) else target
-        # A class that takes no spec is one RoPE, however often it is made.
+        # A class that takes no spec makes the same RoPE each time.
         self.is_factory = is_factory(target) and _takes_one(target)
         self.made = made
         own = getattr(target, "claim", None)
@@ -168,8 +168,8 @@ class Implementation:
             return function(*arguments)
         before = copy.deepcopy(arguments)
         result = function(*arguments)
-        # A result that cannot be copied is no array; that is for others to say. (A tensor
-        # that torch would differentiate can, once it is cut off.)
+        # What cannot be copied is no array, which the check of its type will say. A tensor
+        # that torch differentiates can be copied once it is detached.
         with contextlib.suppress(Exception):
             own = arguments[0] if result is None else result  # None: x itself, worked in place
             own = own.detach() if hasattr(own, "detach") else own
@@ -207,7 +207,7 @@ def is_factory(target: Any) -> bool:
 
 
 def _takes_one(factory: Any) -> bool:
-    """Whether a factory can be called with a spec; a class may well do one RoPE only."""
+    """Whether a factory can be called with a spec; a class may do one RoPE only."""
     try:
         inspect.signature(factory).bind(None)
     except TypeError:

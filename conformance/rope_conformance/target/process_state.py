@@ -1,6 +1,6 @@
-"""What is no part of a call, and must be after it as it was before: NumPy, random states.
+"""Process state that a call must leave as it was: NumPy, random states, settings.
 
-Around every call, what the suite itself relies on is looked at and put back at once: an
+What the suite itself relies on is compared and restored around every call, so that an
 implementation that changes NumPy cannot change the verdict on itself. What was changed is
 remembered, for the clause `data.process`.
 """
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["changes", "functions_left_alone", "restored", "remember", "settings_left_alone"]
+__all__ = ["changes", "functions_restored", "restored", "remember", "settings_restored"]
 
 _NAMES = {module.__name__: vars(module) for module in (np, np.random, np.linalg, math)}
 _GONE = object()
@@ -54,12 +54,12 @@ def changes(target: Any) -> list[str]:
 
 @contextlib.contextmanager
 def restored(changed: list[str]) -> Iterator[None]:
-    """Put back what changes inside; `changed` is told. Around each call, so it is quick."""
+    """Restore what changes inside and append its name to `changed`; quick, for every call."""
     errors, printing, token = _geterr(), _get_printoptions(), _random_token()
     state = _random_state(token)
     try:
         # Whatever is done to NumPy's error state or to warnings ends with the call.
-        with functions_left_alone(changed), _errstate(), warnings.catch_warnings():
+        with functions_restored(changed), _errstate(), warnings.catch_warnings():
             try:
                 yield
             finally:
@@ -78,8 +78,8 @@ def restored(changed: list[str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def functions_left_alone(changed: list[str]) -> Iterator[None]:
-    """Put back what is replaced in NumPy and math; what is new there may stay."""
+def functions_restored(changed: list[str]) -> Iterator[None]:
+    """Restore what is replaced in NumPy and math; what is added there may stay."""
     before = [names.copy() for names in _NAMES.values()]
     try:
         yield
@@ -93,7 +93,7 @@ def functions_left_alone(changed: list[str]) -> Iterator[None]:
 
 
 def _same(now: dict[str, Any], before: dict[str, Any]) -> bool:
-    """Whether nothing was touched: quick, as equality looks at identity first."""
+    """Whether nothing was replaced. Quick: equality compares identities first."""
     try:
         return now == before
     except Exception:  # something that is there now does not compare
@@ -101,7 +101,7 @@ def _same(now: dict[str, Any], before: dict[str, Any]) -> bool:
 
 
 def _random_token() -> _Token:
-    """What tells one state of NumPy's global generator from another, read in a microsecond."""
+    """What differs between any two states of NumPy's global generator; read in a microsecond."""
     generator = _bit_generator()
     if type(generator) is not _MERSENNE:
         return generator, b""
@@ -109,7 +109,7 @@ def _random_token() -> _Token:
 
 
 def _random_state(token: _Token) -> Any:
-    """The state to go back to; to ask NumPy for it takes long, so the last one is kept."""
+    """The state to restore. Asking NumPy for it is slow, so the last one is kept."""
     if not _last_known or _last_known[0][0] != token:
         _last_known[:] = [(token, _get_state(legacy=False))]
     return _last_known[0][1]
@@ -143,8 +143,8 @@ _Setting = tuple[str, Callable[[], Any], Callable[[Any], Any], Callable[[Any, An
 
 
 @contextlib.contextmanager
-def settings_left_alone(changed: list[str]) -> Iterator[None]:
-    """The same for what the suite does not rely on: dearer, so for one clause only."""
+def settings_restored(changed: list[str]) -> Iterator[None]:
+    """The same for settings that the suite does not rely on. Slow: for one clause only."""
     before = [(setting, setting[1]()) for setting in _settings()]
     try:
         yield

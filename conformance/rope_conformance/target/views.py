@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from rope_conformance.target.frameworks import Namespace
+from rope_conformance.target.frameworks import Array, Namespace
 
 __all__ = ["View", "as_view"]
 
-# Which array of a call is a view, and how it lies: the data with every second element of a
-# larger array along each axis (True), from the end to the start, or one head (or row) for
-# all; or the positions, again every second.
+# Which array of a call is a view, and of what. The data: every second element of a larger array
+# along each axis (True), an array from its end to its start, or one head (or row) for all. Or the
+# positions: every second element.
 View = bool | Literal["backwards", "expanded", "positions"]
 
 
-def as_view(own: Namespace, host: npt.NDArray[Any], view: View, device: str, axis: int) -> Any:
+def as_view(own: Namespace, host: Array, view: View, device: str, axis: int) -> Any:
     """An array of a framework with the numbers of `host`, as a view.
 
     Parameters

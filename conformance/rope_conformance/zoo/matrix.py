@@ -12,10 +12,10 @@ from typing import Any
 
 from rope_conformance.clauses import all_checks
 from rope_conformance.inputs.cases import Case
+from rope_conformance.inputs.rebuild import rebuild
 from rope_conformance.judging.clause import EDITION
 from rope_conformance.judging.context import CheckContext, undisturbed
 from rope_conformance.report.model import BROKEN, Result, likeliest_fault
-from rope_conformance.running.shrinking import rebuild
 from rope_conformance.running.verdict import run_check
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo.member import WRONG, Member

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import rope_conformance as rc
-from rope_conformance.accuracy.bound import bound, judge, per_token, profile_named
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.profiles import profile_named
+from rope_conformance.accuracy.residual import judge, per_token
 from rope_conformance.accuracy.statistics import Meter
 from rope_conformance.clauses import all_checks
 from rope_conformance.inputs.cases import Case
@@ -18,9 +20,9 @@ from rope_conformance.inputs.position_axes import (
     on_each_axis,
     place_in_words,
 )
+from rope_conformance.inputs.rebuild import rebuild
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
-from rope_conformance.running.shrinking import rebuild
 from rope_conformance.running.verdict import run_check
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo import CONTROLS, WRONG
@@ -142,9 +144,9 @@ def test_errors_are_kept_under_the_position_that_a_pair_follows():
     y[0, 1, 0, 7] += 0.5
     meter = Meter()
     meter.add(judge(y, x, p, SECTIONS, "float32", profile_named("float32")), SECTIONS)
-    assert sorted(meter.horizon_errors) == [1, 2, 30, 40, 500, 600]
-    assert [at for at, error in meter.horizon_errors.items() if error > 0.1] == [600]
-    assert meter.horizon(0.01) == (500, True)
+    assert sorted(meter.horizon.errors) == [1, 2, 30, 40, 500, 600]
+    assert [at for at, error in meter.horizon.errors.items() if error > 0.1] == [600]
+    assert meter.horizon.reach(0.01) == (500, True)
 
 
 @pytest.mark.parametrize("name", CONTROLS_HERE)

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 import rope_conformance as rc
 import rope_ref as rr
-from rope_conformance.accuracy.bound import judge, profile_named
+from rope_conformance.accuracy.profiles import profile_named
+from rope_conformance.accuracy.residual import judge
 from rope_conformance.accuracy.two_angle import judge_two_angles
 from rope_conformance.clauses import all_checks
 from rope_conformance.cli.commands import rope_ref

@@ -16,7 +16,7 @@ from rope_conformance.inputs.configs import (
     plain_configs,
     wrong_configs,
 )
-from rope_conformance.running.shrinking import rebuild
+from rope_conformance.inputs.rebuild import rebuild
 from rope_conformance.zoo import CONTROLS
 from rope_ref import RopeSpec, apply_rope, spec_from_hf_config
 from rope_ref.errors import ConfigError

@@ -8,10 +8,10 @@ import pytest
 import rope_conformance as rc
 from rope_conformance.clauses import _caches, _playing, all_checks
 from rope_conformance.clauses._caches import offers
-from rope_conformance.inputs.cases import data_type
 from rope_conformance.inputs.sessions import Session
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.running.verdict import run_check
+from rope_conformance.target.frameworks import data_type
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo import CONTROLS, WRONG
 from rope_conformance.zoo.kills import kills

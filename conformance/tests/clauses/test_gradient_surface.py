@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import rope_conformance as rc
-from rope_conformance.accuracy.bound import bound, profile_named
+from rope_conformance.accuracy.bound import bound
+from rope_conformance.accuracy.profiles import profile_named
 from rope_conformance.clauses import all_checks
 from rope_conformance.clauses._gradients import collected, transposed
 from rope_conformance.zoo import CONTROLS, WRONG
@@ -80,7 +81,7 @@ def test_the_gradient_is_the_transposed_matrix(spec, position):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_a_gradient_that_is_collected_in_the_type_of_x_keeps_its_bound(dtype):
     """Both products and their sum rounded to a short type: within the bound, which is not idle."""
-    from rope_conformance.inputs.cases import data_type
+    from rope_conformance.target.frameworks import data_type
 
     kind, rng = data_type(dtype), np.random.default_rng(0)
     g = rng.standard_normal((2, 20000)).astype(kind)

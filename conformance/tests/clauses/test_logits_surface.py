@@ -15,9 +15,11 @@ from rope_conformance.clauses import all_checks
 from rope_conformance.clauses import logits as family
 from rope_conformance.clauses._score_inputs import score_cases
 from rope_conformance.clauses._scores import ExplicitFrequencies, allowed, given, true_scores
-from rope_conformance.inputs.cases import Case, QueriesKeys, data_type
+from rope_conformance.inputs.cases import Case
+from rope_conformance.inputs.queries_keys import QueriesKeys
+from rope_conformance.inputs.rebuild import rebuild
 from rope_conformance.judging.context import CheckContext
-from rope_conformance.running.shrinking import rebuild
+from rope_conformance.target.frameworks import data_type
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo import CONTROLS, WRONG
 from rope_ref import PowerLaw, RopeSpec, attention_logits, rotation_matrix

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 import rope_conformance as rc
 from rope_conformance.clauses import positions as clauses
 from rope_conformance.inputs.memoization_traps import memoization_traps
+from rope_conformance.inputs.rebuild import rebuild
 from rope_conformance.inputs.requests import (
     Asked,
     PositionRequest,
@@ -16,7 +17,6 @@ from rope_conformance.inputs.requests import (
 )
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
-from rope_conformance.running.shrinking import rebuild
 from rope_conformance.running.verdict import run_check
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo import CONTROLS, WRONG

@@ -11,17 +11,16 @@ from rope_conformance.clauses import all_checks
 from rope_conformance.clauses._bands import bands_of
 from rope_conformance.diagnosis.likely_cause import likely_cause
 from rope_conformance.inputs.cases import Case
-from rope_conformance.inputs.rule_variants import (
-    base_below,
+from rope_conformance.inputs.spec_variants import (
     for_width,
     other_amplitudes,
     other_parameters,
-    plain_rule,
     with_base,
 )
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.running.verdict import run_check
 from rope_conformance.target.implementation import Implementation
+from rope_conformance.target.rule_parts import base_below, plain_rule
 from rope_conformance.zoo import WRONG
 from rope_ref import ExplicitFrequencies, PowerLaw, RopeSpec
 from rope_ref.scaling import (

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 import rope_conformance as rc
+from rope_conformance.inputs.rebuild import rebuild
 from rope_conformance.inputs.segments import Prompt, drawn_prompts, fixed_prompts
-from rope_conformance.running.shrinking import rebuild
 from rope_conformance.zoo import WRONG
 from rope_conformance.zoo.wrong.segments import Segments
 from rope_ref import RopeSpec

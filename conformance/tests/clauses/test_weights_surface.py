@@ -5,11 +5,11 @@ import pytest
 
 import rope_conformance as rc
 from rope_conformance.clauses import weights as clauses
-from rope_conformance.inputs.cases import data_type
-from rope_conformance.inputs.requests import Weights
+from rope_conformance.inputs.rebuild import rebuild
+from rope_conformance.inputs.weights import Weights
 from rope_conformance.judging.context import CheckContext
-from rope_conformance.running.shrinking import rebuild
 from rope_conformance.running.verdict import run_check
+from rope_conformance.target.frameworks import data_type
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo import WRONG
 from rope_conformance.zoo.wrong.conversion import Converter

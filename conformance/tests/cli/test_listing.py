@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from rope_conformance import zoo
-from rope_conformance.accuracy.bound import PROFILES
+from rope_conformance.accuracy.profiles import PROFILES
 from rope_conformance.adapters import BUNDLED, installed
 from rope_conformance.clauses import all_checks
 from rope_conformance.cli import commands

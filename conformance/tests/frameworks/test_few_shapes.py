@@ -10,7 +10,8 @@ import pytest
 import rope_conformance as rc
 from rope_conformance.clauses import all_checks
 from rope_conformance.identification.conventions import map_at
-from rope_conformance.inputs.cases import HOT_SPOTS, Case, fixed_cases
+from rope_conformance.inputs.cases import Case, fixed_cases
+from rope_conformance.inputs.claimed_positions import HOT_SPOTS
 from rope_conformance.inputs.shapes import FEW_SHAPES, ROW, repeated
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.probes import all_positions, standard_case

@@ -13,8 +13,7 @@ import pytest
 
 import rope_backends
 import rope_conformance as rc
-from rope_conformance.inputs.cases import data_type
-from rope_conformance.target.frameworks import NAMESPACES, NamespaceError, namespace
+from rope_conformance.target.frameworks import NAMESPACES, NamespaceError, data_type, namespace
 from rope_ref import RopeSpec, apply_rope
 
 SPEC = RopeSpec(64, layout="half", rotary_dim=48)

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rope_conformance as rc
-from rope_conformance.inputs.sessions import CONVENTIONS, CachePositions, Session, sessions
-from rope_conformance.running.shrinking import rebuild
+from rope_conformance.inputs.cache_positions import CONVENTIONS, CachePositions
+from rope_conformance.inputs.rebuild import rebuild
+from rope_conformance.inputs.sessions import Session, sessions
 
 WIDE = rc.Claim(position_range=(-(2**20), 2**20), empty=True)
 ALL = {"evict", "shift", "keys", "lengths", "sessions"}

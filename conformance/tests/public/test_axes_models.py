@@ -12,7 +12,9 @@ import pytest
 import torch
 
 import rope_ref as rr
-from rope_conformance.accuracy.bound import judge, profile_named, unit_roundoff
+from rope_conformance.accuracy.number_types import unit_roundoff
+from rope_conformance.accuracy.profiles import profile_named
+from rope_conformance.accuracy.residual import judge
 from rope_ref import PowerLaw, RopeSpec, pair_channels
 from rope_ref.extensions import apply_channel_tables, pair_determinants
 from rope_ref.positions import (

@@ -7,7 +7,7 @@ import pytest
 from rope_conformance import check
 from rope_conformance.adapters import BUNDLED, bundled
 from rope_conformance.clauses import all_checks
-from rope_conformance.inputs.cases import at_width
+from rope_conformance.inputs.spec_variants import at_width
 from rope_ref import PowerLaw
 from rope_ref.positions import interleaved_axes
 

@@ -19,7 +19,8 @@ import transformers
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from rope_conformance.accuracy.amplification import amplitude_roundings
-from rope_conformance.accuracy.bound import profile_named, unit_roundoff
+from rope_conformance.accuracy.number_types import unit_roundoff
+from rope_conformance.accuracy.profiles import profile_named
 from rope_ref import PowerLaw, RopeSpec, spec_from_hf_config
 from rope_ref.models.hf_config import read_hf_config
 from rope_ref.scaling import DynamicNTK, LongRoPE, YaRN

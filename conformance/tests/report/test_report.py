@@ -16,7 +16,7 @@ import pytest
 
 import rope_conformance as rc
 from rope_conformance import zoo
-from rope_conformance.accuracy.bound import PROFILES
+from rope_conformance.accuracy.profiles import PROFILES
 from rope_conformance.faults import FAULTS
 from rope_conformance.report.model import SCHEMA as VERSION
 from rope_conformance.report.model import (

@@ -3,9 +3,9 @@
 import io
 
 from rope_conformance import zoo
+from rope_conformance.describing.words import spec_on_a_line
 from rope_conformance.report.model import Failure, Result
 from rope_conformance.report.terminal import Screen
-from rope_conformance.report.words import spec_in_words
 from rope_conformance.running.settings import TargetOptions
 from rope_conformance.running.settling import settle
 from rope_ref import RopeSpec
@@ -40,7 +40,7 @@ def test_a_spec_is_told_in_words():
     spec = RopeSpec(
         16, layout="half", output_layout="interleaved", rotary_dim=8, rotary_start=4, direction=-1
     )
-    assert spec_in_words(spec) == (
+    assert spec_on_a_line(spec) == (
         "16 channels, of which 4 to 11 rotate, half-split (channels i and i+4), written "
         "interleaved (channels 2i and 2i+1), base 10000, clockwise"
     )

@@ -29,7 +29,7 @@ from rope_conformance.running import child_process
 from rope_conformance.running.verdict import run_check
 from rope_conformance.target.frameworks import NamespaceError
 from rope_conformance.target.implementation import Implementation
-from rope_conformance.target.process_state import changes, restored, settings_left_alone
+from rope_conformance.target.process_state import changes, restored, settings_restored
 from rope_ref import RopeSpec
 
 pytest_plugins = ["pytester"]
@@ -473,7 +473,7 @@ def test_drawing_from_python_is_no_seeding_either(act, told):
             random.random()
         before = random.getstate()
         changed = []
-        with settings_left_alone(changed):
+        with settings_restored(changed):
             act()
         assert changed == told
         assert random.getstate() == before

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rope_conformance.inputs.segments import GridSegment, TextSegment
 from rope_conformance.zoo.member import control, wrong
 from rope_conformance.zoo.parts.plain import Array, honest
 from rope_ref import RopeSpec
+from rope_ref.positions import GridSegment, TextSegment
 
 _FAR: dict[str, Any] = {"position_range": (0, 2**20)}
 

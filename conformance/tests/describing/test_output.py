@@ -9,9 +9,7 @@ from click.testing import CliRunner
 
 import rope_ref as rr
 from rope_conformance.cli.commands import rope_ref
-from rope_conformance.describing.description import compare, pairs_of, rule_in_words, spec_in_words
 from rope_conformance.describing.output import DESCRIPTION, Described, as_json, differences
-from rope_conformance.inputs.rule_variants import plain_rule
 
 LLAMA = {
     "model_type": "llama",
@@ -156,52 +154,6 @@ def test_check_reads_the_spec_from_a_config(write, tmp_path):
     assert check(PLAIN).exit_code == 0
 
 
-RULES = [
-    rr.scaling.Linear(rr.PowerLaw(), factor=2),
-    rr.scaling.NTK(rr.PowerLaw(), alpha=2),
-    rr.scaling.FixedNTK(rr.PowerLaw(), factor=2, mixing=0.5),
-    rr.scaling.DynamicNTK(rr.PowerLaw(), factor=2, original_length=4096, length=5000),
-    rr.scaling.NTKByParts(rr.PowerLaw(), factor=2),
-    rr.scaling.YaRN(rr.PowerLaw(), factor=2, original_length=4096),
-    rr.scaling.LongRoPE(
-        rr.PowerLaw(), short_factors=[1] * 8, long_factors=[2] * 8, original_length=4096, factor=2
-    ),
-    rr.scaling.Divided(rr.PowerLaw(), factors=[1] * 7 + [9]),
-    rr.scaling.Llama3(rr.PowerLaw(), factor=2),
-    rr.scaling.Proportional(rr.PowerLaw(), fraction=0.5, factor=2),
-    rr.scaling.Axial(rr.scaling.NTK(rr.PowerLaw(), alpha=2), (8, 8)),
-    rr.scaling.Reordered(rr.scaling.Linear(rr.PowerLaw(), factor=2), order=range(8)),
-]
-
-
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: type(rule).__name__)
-def test_each_rule_is_told_in_words(rule):
-    """No rule is shown as the code that makes it, and its ratios are to the plain rule below."""
-    words = rule_in_words(rule, 16)
-    assert not any("(" + "rule=" in word or "PowerLaw" in word for word in words)
-    spec = rr.RopeSpec(16, layout="half", frequencies=rule)
-    assert spec_in_words(spec)
-    below = np.array(plain_rule(rule).theta(16))
-    ratios = [pair.ratio for pair in pairs_of(spec)]
-    np.testing.assert_allclose(ratios, spec.theta() / below, rtol=1e-15)
-
-
-def test_a_pair_that_stands_still_has_no_wavelength():
-    """Its theta is 0, its ratio too."""
-    spec = rr.RopeSpec(
-        8, layout="half", frequencies=rr.scaling.Proportional(rr.PowerLaw(), fraction=0.5)
-    )
-    last = pairs_of(spec, 4096)[-1]
-    assert (last.theta, last.wavelength, last.turns, last.ratio) == (0, math.inf, 0, 0)
-
-
-def test_what_does_not_rotate_has_no_theta():
-    """Its words are that, whatever the rule and its lists."""
-    for rule in (rr.PowerLaw(), rr.scaling.Divided(rr.PowerLaw(), factors=())):
-        spec = rr.RopeSpec(8, layout="half", rotary_dim=0, frequencies=rule)
-        assert spec_in_words(spec) == rule_in_words(rule, 0) == ["no channel rotates"]
-
-
 def test_a_pair_that_stands_still_in_one_of_two_is_told_in_json():
     """The relative difference of theta is infinite there, which JSON lacks: null."""
     rules = rr.PowerLaw(), rr.scaling.Proportional(rr.PowerLaw(), fraction=0.5)
@@ -215,32 +167,6 @@ def test_a_pair_that_stands_still_in_one_of_two_is_told_in_json():
     assert compared["difference"]["theta"] == [None, 2]
     # Neither says how long its texts are.
     assert compared["difference"]["position"] == 4095
-
-
-@pytest.mark.filterwarnings("error")
-def test_angles_beyond_float64_are_infinite():
-    """Without a warning: 1e300 positions of 1e10 radians."""
-    one, other = (
-        rr.RopeSpec(2, layout="half", frequencies=rr.ExplicitFrequencies([theta]))
-        for theta in (1e10, 1.0)
-    )
-    assert compare(one, other, 1e300).angle == (math.inf, 0)
-
-
-def test_of_different_widths_the_fields_are_compared():
-    """There is no pair to set beside a pair, but all else is said."""
-    one, other = (rr.RopeSpec(d, layout="half") for d in (64, 128))
-    found = compare(one, other, 100)
-    assert found.theta is found.angle is found.different_pairs is None
-    assert ("head_dim", "64", "128") in found.what
-
-
-def test_pairs_that_turn_the_other_way_drift_apart_twice_as_fast():
-    """The first pair of all, by 2 radians per position."""
-    one, other = (rr.RopeSpec(64, layout="half", direction=d) for d in (1, -1))
-    found = compare(one, other, 100)
-    assert found.angle == (200.0, 0)
-    assert found.different_pairs == 32
 
 
 def test_texts_of_both_lengths_are_shown(write):

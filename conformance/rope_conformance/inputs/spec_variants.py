@@ -1,4 +1,4 @@
-"""The same frequency rule with another base, for another width, with another parameter."""
+"""Specs that a factory is made for beside its own: another base, width or parameter."""
 
 from __future__ import annotations
 
@@ -8,49 +8,28 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
-from rope_ref import PowerLaw
+from rope_conformance.target.rule_parts import plain_rule
+from rope_ref import PowerLaw, RopeSpec
 from rope_ref.exact.real import Real
-from rope_ref.scaling import Divided, FixedNTK, Linear, Llama3, Proportional
-from rope_ref.scaling.axial import Axial, Reordered
-from rope_ref.scaling.frequencies import FrequencyRule
-from rope_ref.scaling.longrope import LongRoPE
-from rope_ref.scaling.scaled_rule import ScaledRule
-from rope_ref.scaling.yarn import NTKByParts, YaRN
+from rope_ref.scaling import (
+    Divided,
+    FixedNTK,
+    FrequencyRule,
+    Linear,
+    Llama3,
+    LongRoPE,
+    NTKByParts,
+    Proportional,
+    ScaledRule,
+    YaRN,
+)
 
-__all__ = [
-    "base_below",
-    "divisors",
-    "for_width",
-    "has_length",
-    "other_amplitudes",
-    "other_parameters",
-    "plain_rule",
-    "with_base",
-]
+__all__ = ["at_width", "for_width", "other_amplitudes", "other_parameters", "with_base"]
 
 _ODD = 1.37  # a factor that no narrow type holds
-_LARGE = 12.5  # beyond the factors that code may have in a table
-_LENGTHS = (90, 100_003)  # so short that a ramp begins at pair 0; more than 16 bits hold
+_LARGE = 12.5  # larger than the factors that code may hold in a list
+_LENGTHS = (90, 100_003)  # so short that a ramp begins at pair 0; too long for 16 bits
 _LISTS = ("short_factors", "long_factors", "factors")  # with an entry for each pair
-
-
-def plain_rule(rule: FrequencyRule) -> FrequencyRule:
-    """What lies below all remaps, those of single axes too."""
-    return _below(rule)
-
-
-def _below(rule: FrequencyRule) -> FrequencyRule:
-    if isinstance(rule, Axial):
-        return replace(rule, rules=tuple(_below(each) for each in rule.rules))
-    if isinstance(rule, Reordered):
-        return replace(rule, rule=_below(rule.rule))
-    return _below(rule.rule) if isinstance(rule, ScaledRule) else rule
-
-
-def base_below(rule: FrequencyRule) -> Real | None:
-    """The base, if a power law lies below."""
-    plain = plain_rule(rule)
-    return plain.base if isinstance(plain, PowerLaw) else None
 
 
 def with_base(rule: FrequencyRule, base: Real) -> FrequencyRule:
@@ -60,8 +39,20 @@ def with_base(rule: FrequencyRule, base: Real) -> FrequencyRule:
     return PowerLaw(base)
 
 
+def at_width(own: RopeSpec, head_dim: int, rotary_dim: int) -> RopeSpec:
+    """The same RoPE with other widths."""
+    return RopeSpec(
+        head_dim,
+        layout=own.layout,
+        output_layout=own.output_layout,
+        rotary_dim=rotary_dim,
+        frequencies=for_width(own.frequencies, rotary_dim),
+        direction=own.direction,
+    )
+
+
 def for_width(rule: FrequencyRule, rotary_dim: int) -> FrequencyRule:
-    """The same rule for another width: of lists with an entry for each pair, some or some twice."""
+    """The same rule for another width; lists with an entry for each pair are resampled."""
     if not isinstance(rule, ScaledRule):
         return rule
     rule = _with(rule, rule=for_width(rule.rule, rotary_dim))
@@ -74,23 +65,11 @@ def for_width(rule: FrequencyRule, rotary_dim: int) -> FrequencyRule:
     return _with(rule, **lists)
 
 
-def divisors(rule: Divided | LongRoPE) -> Sequence[Real]:
-    """What the pairs are divided by; of two lists, the one in use."""
-    if isinstance(rule, Divided):
-        return rule.factors
-    return rule.long_factors if rule.is_long else rule.short_factors
-
-
-def has_length(rule: FrequencyRule) -> bool:
-    """Whether the rule depends on the length of the text."""
-    return isinstance(rule, ScaledRule) and any(each.name == "length" for each in fields(rule))  # type: ignore[arg-type]
-
-
 def other_parameters(rule: FrequencyRule) -> Iterator[tuple[str, FrequencyRule]]:
     """The rule with one parameter changed at a time, and the change in words.
 
-    A parameter that shows only beside another one is changed together with it. Words that
-    tell readings of one name apart are no parameters.
+    A parameter that shows only beside another one is changed together with it. Fields that
+    choose between published rules of one name are no parameters.
     """
     if not isinstance(rule, ScaledRule):
         return
@@ -130,7 +109,7 @@ def _changes(rule: ScaledRule) -> Iterator[dict[str, Any]]:
 
 
 def _changes_by_kind(rule: ScaledRule, own: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Changes of the parameters that one kind of remap has."""
+    """Changes of the parameters that one kind of scaling has."""
     if isinstance(rule, YaRN):
         yield {"truncate": not rule.truncate}
         for name in ("beta_fast", "beta_slow"):
