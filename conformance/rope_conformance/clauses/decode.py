@@ -138,7 +138,7 @@ _session_clause(
     sentence="A request may grow past the end of any table, in one call or step by step.",
     formula=r"p = L - 1,\ L,\ L + 1, \dots",
     how="Stand on both sides of 64, 128, ... 4096, 8192, 32768, and walk over the first.",
-    reference="rope_ref.table:cos_sin",
+    reference="rope_ref.definition:cos_sin",
     fault="cache",
     opened_by=(
         lambda context: (

@@ -136,7 +136,7 @@ def _loaded(context: CheckContext, made: Any, way: str) -> Any:
         "touches no other object."
     ),
     formula=r"\mathrm{cast}(f)(x, p) = f(x, p) \text{ within the profile}",
-    reference="rope_ref.spec:RopeSpec.theta",
+    reference="rope_ref.definition:theta",
     fault="angle-precision",
     surface=EITHER,
     opened_by=can_be_cast,
@@ -239,7 +239,7 @@ _MADE_UNDER_AUTOCAST, _CALLED_UNDER_AUTOCAST = len(_DEFAULTS), len(_DEFAULTS) + 
         "object is made, nor on autocast when it is called."
     ),
     formula=r"\theta_i,\ p\,\theta_i \text{ as without}",
-    reference="rope_ref.spec:RopeSpec.theta",
+    reference="rope_ref.definition:theta",
     fault="angle-precision",
     surface=EITHER,
     opened_by=in_torch,
@@ -278,7 +278,7 @@ def ambient(context: CheckContext, case: Case) -> None:
     id="objects.meta",
     sentence="Made on the meta device, given memory, reset and loaded, it rotates as if just made.",
     formula=r"\mathrm{load}(\mathrm{meta}(f))(x, p) = f(x, p)",
-    reference="rope_ref.spec:RopeSpec.theta",
+    reference="rope_ref.definition:theta",
     fault="other",
     surface=EITHER,
     opened_by=lambda context: in_torch(context) or claimed("meta", context),

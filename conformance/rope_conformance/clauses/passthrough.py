@@ -22,7 +22,7 @@ from rope_ref import pair_channels
     id="passthrough.channels",
     sentence="Channels outside the rotating ones come out bit for bit as they went in.",
     formula=r"y_c = x_c \quad\text{for } c \notin [\mathrm{start},\, \mathrm{start} + R)",
-    reference="rope_ref.rotation:apply_rope",
+    reference="rope_ref.definition:rotate",
     fault="partial",
     surface=EITHER,
     opened_by=lambda context: (

@@ -46,7 +46,7 @@ def _worked_example(context: CheckContext) -> str | None:
         "The score of a query and a key stays the same when both positions move by the same amount."
     ),
     formula=r"f_{m+s}(q) \cdot f_{n+s}(k) = f_m(q) \cdot f_n(k)",
-    reference="rope_ref.attention:attention_logits",
+    reference="rope_ref.attention:relative_logit",
     fault="position",
     surface=EITHER,
     opened_by=_offsets,
