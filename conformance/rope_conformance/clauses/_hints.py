@@ -5,10 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.bound import Judgement, judge
 from rope_conformance.faults import Fault
@@ -16,10 +14,9 @@ from rope_conformance.inputs.cases import data_type
 from rope_conformance.inputs.rule_variants import has_length
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.probes import pairs
+from rope_conformance.target.frameworks import Array
 
 __all__ = ["Instead", "instead"]
-
-Array = npt.NDArray[Any]
 
 _ROUNDINGS = 4  # a token that was rotated again may be off by a few bounds
 

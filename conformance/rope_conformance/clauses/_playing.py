@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.bound import Judgement
 from rope_conformance.clauses._caches import begin, context_on
@@ -29,11 +28,10 @@ from rope_conformance.inputs.cases import Case, data_type
 from rope_conformance.inputs.sessions import CONVENTIONS, CachePositions, Convention, Session
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, Spot, TargetRaised
+from rope_conformance.target.frameworks import Array
 from rope_ref import pair_channels
 
 __all__ = ["play"]
-
-Array = npt.NDArray[Any]
 
 _IF = {"kept": "the others keep their positions", "closed": "the gap is closed"}
 
@@ -199,7 +197,7 @@ class _Player:
             other = context.arrays.invoke(context.anew)
             request = begin(other)
             for method, tokens in ((request.prefill, 9), (request.step, 1)):
-                other.invoke(method, other.native(self._data(tokens)))
+                other.arrays.invoke(method, other.arrays.native(self._data(tokens)))
 
     def broken(self) -> None:
         """Fail, or not."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.bound import (
     bound,
@@ -32,8 +30,6 @@ from rope_conformance.judging.probes import (
     pairs,
     standard_case,
 )
-
-Array = npt.NDArray[Any]
 
 
 def _has_axes(context: CheckContext) -> str | None:

@@ -11,8 +11,6 @@ import pickle
 from dataclasses import replace
 from typing import Any
 
-import numpy.typing as npt
-
 from rope_conformance.accuracy.bound import Judgement, judge
 from rope_conformance.clauses._frameworks import (
     autocast,
@@ -54,8 +52,6 @@ from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.probes import factory_only
 from rope_conformance.target.implementation import Implementation, Unsupported
 from rope_ref import RopeSpec
-
-Array = npt.NDArray[Any]
 
 _LOST, _MADE = 4, 32  # objects lost, and made until one has the id of one of those
 

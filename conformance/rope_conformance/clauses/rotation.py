@@ -28,12 +28,12 @@ from rope_conformance.judging.probes import (
     to_input_layout,
     to_output_layout,
 )
+from rope_conformance.target.frameworks import Array
 from rope_ref import pair_channels
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-Array = npt.NDArray[np.float64]
 
 # Second-order terms: an output that is the next call's input is itself off by its bound.
 _SECOND_ORDER = 1 + 2**-5

@@ -29,7 +29,6 @@ from rope_ref.exact.real import Real
 from rope_ref.scaling import ScaledRule
 from rope_ref.scaling.frequencies import FrequencyRule
 
-Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 _DIGITS = 40

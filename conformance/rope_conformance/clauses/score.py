@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.bound import bound, compare, pair_norm, per_token
 from rope_conformance.inputs.cases import Case, cases, data_type, free_positions
@@ -15,12 +14,11 @@ from rope_conformance.inputs.shapes import repeated, usual_shape
 from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.probes import pairs
+from rope_conformance.target.frameworks import Array
 from rope_ref import ExplicitFrequencies, RopeSpec, cos_sin, pair_channels
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
-
-Array = npt.NDArray[np.float64]
 
 _SECOND_ORDER = 1 + 2**-5  # products of two errors
 
@@ -67,7 +65,7 @@ def offset(context: CheckContext, case: Case) -> None:
 
 
 def demand_same_scores(
-    context: CheckContext, case: Case, here: npt.NDArray[Any], there: npt.NDArray[Any], message: str
+    context: CheckContext, case: Case, here: Array, there: Array, message: str
 ) -> None:
     """Fail if the score of any two tokens is not the same at two sets of positions.
 
@@ -194,7 +192,7 @@ def _offset_cases(context: CheckContext) -> SearchStrategy[Case]:
 
 def _on_channels(context: CheckContext, per_pair: Array) -> Array:
     """Numbers per pair, laid on both channels of each pair for the report."""
-    out: npt.NDArray[Any] = np.zeros((*per_pair.shape[:-1], context.spec.head_dim))
+    out: Array = np.zeros((*per_pair.shape[:-1], context.spec.head_dim))
     channels = pair_channels(context.spec, output=True)[:, : per_pair.shape[-1]]
     out[..., channels[0]] = per_pair
     out[..., channels[1]] = per_pair

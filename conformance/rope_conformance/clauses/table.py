@@ -21,12 +21,11 @@ from rope_conformance.judging.probes import (
     pairs,
     standard_case,
 )
+from rope_conformance.target.frameworks import Array
 from rope_ref import RopeSpec, pair_channels
 
 
-def norm_error(
-    context: CheckContext, x: np.ndarray, y: np.ndarray, case: Case, message: str
-) -> None:
+def norm_error(context: CheckContext, x: Array, y: Array, case: Case, message: str) -> None:
     """Demand that the length of each pair is A times what it was.
 
     However wrong a phase is, cos and sin of it lie on the circle: the bound is that of

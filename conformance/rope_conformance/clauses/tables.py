@@ -8,10 +8,8 @@ hostile tables, unrelated numbers for each token and pair.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.bound import compare, given_table_bound, per_token
 from rope_conformance.inputs.cases import Case
@@ -24,10 +22,9 @@ from rope_conformance.judging.probes import (
     pairs,
     to_output_layout,
 )
+from rope_conformance.target.frameworks import Array
 from rope_ref import cos_sin, pair_channels
 from rope_ref.exact.sincos import two_product, two_sum
-
-Array = npt.NDArray[np.float64]
 
 
 @clause(
@@ -113,7 +110,7 @@ def _judge(context: CheckContext, case: Case, cos: Array, sin: Array, message: s
         error = np.abs((got - want) - low).max(axis=0)
     r = np.hypot(c, s) * np.hypot(u, v)
     allowed = given_table_bound(context.profile, context.dtype, r)
-    shown: npt.NDArray[Any] = to_output_layout(context, np.asarray(x, np.float64))
+    shown: Array = to_output_layout(context, np.asarray(x, np.float64))
     shown[..., pair_channels(context.spec, output=True)] = np.moveaxis(want, 0, -2)
     judgement = compare(
         error,

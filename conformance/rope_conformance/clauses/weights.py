@@ -16,6 +16,7 @@ from rope_conformance.inputs.requests import Weights
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import factory_only
+from rope_conformance.target.frameworks import Array
 from rope_conformance.target.implementation import Unsupported
 from rope_ref import RopeSpec
 from rope_ref.extensions import channel_order, convert_weights
@@ -24,7 +25,6 @@ from rope_ref.spec import LAYOUTS
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 
 

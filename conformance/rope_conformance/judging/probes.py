@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import (
@@ -25,13 +24,12 @@ from rope_conformance.inputs.rule_variants import base_below, with_base
 from rope_conformance.inputs.shapes import ROW, repeated, usual_shape
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
+from rope_conformance.target.frameworks import Array
 from rope_conformance.target.implementation import Unsupported
 from rope_ref import RopeSpec, pair_channels
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
-
-Array = npt.NDArray[Any]
 
 _SAMPLES = 100  # twice what most clauses judged by the bound need
 

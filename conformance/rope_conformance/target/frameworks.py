@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NAMESPACES", "Namespace", "NamespaceError", "namespace"]
+__all__ = ["Array", "NAMESPACES", "Namespace", "NamespaceError", "namespace"]
 
 Array = npt.NDArray[Any]
 
