@@ -8,16 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.profiles import Profile
 from rope_conformance.accuracy.residual import Judgement, judge
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
+from rope_conformance.target.frameworks import Array
 from rope_ref import RopeSpec, cos_sin
 from rope_ref.spec import Layout
 
-Array = npt.NDArray[Any]
 Pull = Callable[[Any], Array]  # from a gradient in the framework's own type
 
 

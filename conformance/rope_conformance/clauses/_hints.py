@@ -5,21 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.residual import Judgement, judge
 from rope_conformance.faults import Fault
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.probes import pairs
-from rope_conformance.target.frameworks import data_type
+from rope_conformance.target.frameworks import Array, data_type
 from rope_conformance.target.rule_parts import has_length
 
 __all__ = ["Instead", "instead"]
-
-Array = npt.NDArray[Any]
 
 _ROUNDINGS = 4  # a token that was rotated again may be off by a few bounds
 

@@ -7,17 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.bound import bound
 from rope_conformance.accuracy.residual import Judgement, judge, pair_norm
 from rope_conformance.clauses._lengths import Served
 from rope_conformance.judging.context import CheckContext
+from rope_conformance.target.frameworks import Array
 from rope_ref import RopeSpec
 
 __all__ = ["judged_by_tables", "looked_at", "real_tokens"]
 
-Array = npt.NDArray[Any]
 
 # Of longer results some tokens are looked at: the ends, and where tables end.
 _LOOK_AT_ALL = 1200

@@ -7,17 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
+from rope_conformance.target.frameworks import Array
 
 if TYPE_CHECKING:
     from rope_conformance.target.claim import Claim
-
-Array = npt.NDArray[Any]
 
 
 def key_heads(case: Case) -> int:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.bound import bound
 from rope_conformance.accuracy.number_types import unit_roundoff
@@ -20,10 +19,9 @@ from rope_conformance.inputs.cases import Case
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import pairs
+from rope_conformance.target.frameworks import Array
 from rope_conformance.target.implementation import Implementation
 from rope_ref import cos_sin
-
-Array = npt.NDArray[Any]
 
 
 def demand_layer(

@@ -13,13 +13,13 @@ from functools import lru_cache
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.residual import judge
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cache_positions import CONVENTIONS, Convention
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.target.claim import CachedKeys, Claim, LengthRule
+from rope_conformance.target.frameworks import Array
 from rope_ref import RopeSpec
 from rope_ref.extensions import served_rule
 from rope_ref.scaling import DynamicNTK, LongRoPE
@@ -35,7 +35,6 @@ __all__ = [
     "readings",
 ]
 
-Array = npt.NDArray[Any]
 Rule = DynamicNTK | LongRoPE
 
 _ROUNDINGS = 4  # a token that was rotated again may be off by a few bounds

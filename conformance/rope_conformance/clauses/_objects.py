@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.bound import bound
 from rope_conformance.accuracy.profiles import Profile
@@ -21,9 +20,8 @@ from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import numeric_fixed, pairs
 from rope_conformance.target.claim import Claim
+from rope_conformance.target.frameworks import Array
 from rope_conformance.target.implementation import Implementation
-
-Array = npt.NDArray[Any]
 
 _FAR = 2**17 - 6  # tables that reach further would cost more than they show
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.residual import Judgement
 from rope_conformance.clauses._caches import begin, context_on
@@ -30,12 +29,10 @@ from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.sessions import Session
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, Spot, TargetRaised
-from rope_conformance.target.frameworks import data_type
+from rope_conformance.target.frameworks import Array, data_type
 from rope_ref import pair_channels
 
 __all__ = ["play"]
-
-Array = npt.NDArray[Any]
 
 _IF = {"kept": "the others keep their positions", "closed": "the gap is closed"}
 

@@ -20,9 +20,8 @@ from rope_conformance.inputs.position_axes import place_in_words
 from rope_conformance.inputs.queries_keys import QueriesKeys
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
+from rope_conformance.target.frameworks import Array
 from rope_ref import attention_logits, pair_channels
-
-Array = npt.NDArray[Any]
 
 SCALE_FACT = "scores are scaled by"
 

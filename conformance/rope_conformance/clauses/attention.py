@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.clauses._layer import (
     call_layer,
@@ -26,11 +25,10 @@ from rope_conformance.inputs.cases import Case, cases
 from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
+from rope_conformance.target.frameworks import Array
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
-
-Array = npt.NDArray[Any]
 
 
 # (batch, tokens, heads of q, heads of k, first position): lengths that coincide hide a

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.bound import bound
 from rope_conformance.accuracy.number_types import unit_roundoff
@@ -27,8 +25,6 @@ from rope_conformance.judging.probes import (
     standard_case,
 )
 from rope_conformance.target.rule_parts import base_below
-
-Array = npt.NDArray[Any]
 
 
 def _has_axes(context: CheckContext) -> str | None:
@@ -71,7 +67,7 @@ def _each_axis(context: CheckContext) -> list[Case]:
     id="axes.map",
     sentence="Each pair turns by the position on its own axis, and no other axis moves it.",
     formula=r"\varphi_i = p_{a(i)}\,\theta_i",
-    reference="rope_ref.table:cos_sin_parts",
+    reference="rope_ref.definition:phase",
     fault="multi-axis",
     opened_by=_several,
     fixed=_each_axis,
@@ -158,7 +154,7 @@ def order(context: CheckContext, case: Case) -> None:
     id="axes.equal",
     sentence="Where all axes share one ladder, equal positions on all of them are the 1-D RoPE.",
     formula=r"p_0 = p_1 = \dots = p \;\Rightarrow\; \varphi_i = p\,b^{-2i/R}",
-    reference="rope_ref.table:cos_sin_parts",
+    reference="rope_ref.definition:phase",
     fault="multi-axis",
     opened_by=_shared_ladder,
     fixed=lambda context: [
@@ -198,7 +194,7 @@ def _moved(context: CheckContext) -> list[Case]:
         "one axis."
     ),
     formula=r"f_{m+s e_a}(q) \cdot f_{n+s e_a}(k) = f_m(q) \cdot f_n(k)",
-    reference="rope_ref.attention:attention_logits",
+    reference="rope_ref.attention:relative_logit",
     fault="multi-axis",
     opened_by=_several,
     fixed=_moved,

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.clauses._layer import demand_positions
 from rope_conformance.clauses.passthrough import same_numbers
@@ -22,12 +21,10 @@ from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import factory_only, numeric_cases, numeric_fixed, oracle
+from rope_conformance.target.frameworks import Array
 from rope_conformance.target.process_state import changes, remember, settings_restored
 from rope_conformance.target.views import View
 from rope_ref import cos_sin
-
-Array = npt.NDArray[Any]
-
 
 _MANY = 40  # calls, more than a pool that is made bit by bit has threads
 

@@ -42,6 +42,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from rope_conformance.clauses._alike import alike
 from rope_conformance.clauses._caches import offers
 from rope_conformance.clauses._lengths import follows_length
 from rope_conformance.clauses._playing import play
@@ -57,7 +58,6 @@ from rope_conformance.clauses._scripts import (
     shifts,
 )
 from rope_conformance.inputs.sessions import Session, sessions
-from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
 
 if TYPE_CHECKING:
@@ -77,188 +77,131 @@ def _needs(offer: str, reason: str) -> Callable[[CheckContext], str | None]:
     return lambda context: _room(context) or (None if offer in offers(context) else reason)
 
 
-@clause(
+def _any_order(context: CheckContext) -> SearchStrategy[Session]:
+    return sessions(context.claim, offers(context))
+
+
+_session_clause = alike(
+    play,
+    __name__,
+    surface="decode",
+    reference="rope_ref.rotation:apply_rope",
+    minimum=50,
+    numeric=True,
+)
+
+_session_clause(
     id="decode.prefill",
     sentence="A prompt and the tokens after it, one by one, are rotated as the whole at once.",
     formula=r"\mathrm{prefill}(x_{0:n}),\ \mathrm{step}(x_n),\ \dots = f(x,\, 0 \dots)",
-    reference="rope_ref.rotation:apply_rope",
+    how="Hand over a prompt, then tokens one by one.",
     fault="position",
-    surface="decode",
     opened_by=_room,
     fixed=prompts,
-    minimum=50,
-    numeric=True,
 )
-def prefill(context: CheckContext, session: Session) -> None:
-    """Hand over a prompt, then tokens one by one."""
-    play(context, session)
 
-
-@clause(
+_session_clause(
     id="decode.chunks",
     sentence="A prompt that comes in chunks of any lengths is rotated as the whole at once.",
-    formula=(r"\mathrm{prefill}(x_{0:k}),\ \mathrm{prefill}(x_{k:n}) = \mathrm{prefill}(x_{0:n})"),
-    reference="rope_ref.rotation:apply_rope",
+    formula=r"\mathrm{prefill}(x_{0:k}),\ \mathrm{prefill}(x_{k:n}) = \mathrm{prefill}(x_{0:n})",
+    how="Cut before the second token, before the last, into equal parts, between steps.",
     fault="position",
-    surface="decode",
     opened_by=_room,
     fixed=in_chunks,
-    minimum=50,
-    numeric=True,
 )
-def chunks(context: CheckContext, session: Session) -> None:
-    """Cut before the second token, before the last, into equal parts, between steps."""
-    play(context, session)
 
-
-@clause(
+_session_clause(
     id="decode.requests",
     sentence=(
         "A request begins at position 0 and follows its own calls, whatever else the object has "
         "done."
     ),
     formula=r"\mathrm{start}() \;\Rightarrow\; p_0 = 0",
-    reference="rope_ref.rotation:apply_rope",
+    how="Begin again after long and short requests, after none, after one that failed.",
     fault="cache",
-    surface="decode",
     opened_by=_room,
     fixed=one_after_another,
-    minimum=50,
-    numeric=True,
 )
-def requests(context: CheckContext, session: Session) -> None:
-    """Begin again after long and short requests, after none, after one that failed."""
-    play(context, session)
 
-
-@clause(
+_session_clause(
     id="decode.rows",
     sentence="Rows of different lengths go on behind their own last token each.",
     formula=r"p_{b,\mathrm{next}} = \mathrm{lengths}_b",
-    reference="rope_ref.rotation:apply_rope",
+    how="Prompts of different lengths in one batch, then tokens behind each.",
     fault="position",
-    surface="decode",
     opened_by=_needs("lengths", "there is no batch axis, or prefill takes no lengths"),
     fixed=ragged,
-    minimum=50,
-    numeric=True,
 )
-def rows(context: CheckContext, session: Session) -> None:
-    """Prompts of different lengths in one batch, then tokens behind each."""
-    play(context, session)
 
-
-@clause(
+_session_clause(
     id="decode.long",
     sentence="A request may grow past the end of any table, in one call or step by step.",
     formula=r"p = L - 1,\ L,\ L + 1, \dots",
-    reference="rope_ref.table:cos_sin",
+    how="Stand on both sides of 64, 128, ... 4096, 8192, 32768, and walk over the first.",
+    reference="rope_ref.definition:cos_sin",
     fault="cache",
-    surface="decode",
-    opened_by=lambda context: (
-        _room(context)
-        or ("the frequencies change with the length" if follows_length(context) else None)
-        or (None if context.claim.position_range[1] >= 66 else "needs positions to 66 at least")
+    opened_by=(
+        lambda context: (
+            _room(context)
+            or ("the frequencies change with the length" if follows_length(context) else None)
+            or (None if context.claim.position_range[1] >= 66 else "needs positions to 66 at least")
+        )
     ),
     fixed=past_tables,
-    minimum=50,
-    numeric=True,
 )
-def long(context: CheckContext, session: Session) -> None:
-    """Stand on both sides of 64, 128, ... 4096, 8192, 32768, and walk over the first."""
-    play(context, session)
 
-
-@clause(
+_session_clause(
     id="decode.keys",
     sentence="The cache holds all tokens in order, each rotated once, where it stands.",
     formula=r"\mathrm{keys}()_j = f(x_j,\, p_j)",
-    reference="rope_ref.rotation:apply_rope",
+    how="Look into the cache after every kind of call.",
     fault="cache",
-    surface="decode",
     opened_by=_needs("keys", "keys() is not offered"),
     fixed=looked_into,
-    minimum=50,
-    numeric=True,
 )
-def keys(context: CheckContext, session: Session) -> None:
-    """Look into the cache after every kind of call."""
-    play(context, session)
 
-
-@clause(
+_session_clause(
     id="decode.evict",
     sentence=(
         "When tokens leave the cache, either all others keep their positions and the next token "
         "goes on, or all others are rotated to stand without a gap and the next token follows."
     ),
     formula=r"p_j = p_j^{\mathrm{old}} \;\forall j \quad\text{or}\quad p_j = j \;\forall j",
-    reference="rope_ref.rotation:apply_rope",
+    how="Take tokens out; keys and next steps must all follow one of the two conventions.",
     fault="cache",
-    surface="decode",
     opened_by=_needs("evict", "evict() is not offered"),
     fixed=evictions,
-    minimum=50,
-    numeric=True,
 )
-def evict(context: CheckContext, session: Session) -> None:
-    """Take tokens out; keys and next steps must all follow one of the two conventions."""
-    play(context, session)
 
-
-@clause(
+_session_clause(
     id="decode.shift",
     sentence=(
         "A shift moves all cached keys and the next position by the same amount, and is a "
         "rotation without amplitude."
     ),
     formula=r"\mathrm{keys}()_j = f(x_j,\, p_j + \delta)",
-    reference="rope_ref.rotation:apply_rope",
+    how="Move what is cached, and look at it and at the next tokens.",
     fault="cache",
-    surface="decode",
     opened_by=_needs("shift", "shift() is not offered"),
     fixed=shifts,
-    minimum=50,
-    numeric=True,
 )
-def shift(context: CheckContext, session: Session) -> None:
-    """Move what is cached, and look at it and at the next tokens."""
-    play(context, session)
 
-
-@clause(
+_session_clause(
     id="decode.sessions",
     sentence="Requests that live at once do not disturb each other.",
     formula=r"p \text{ of a request depends on its own calls alone}",
-    reference="rope_ref.rotation:apply_rope",
+    how="Go on in one request, then in the other.",
     fault="cache",
-    surface="decode",
     opened_by=_needs("sessions", "start() returns no sessions: there is one request at a time"),
     fixed=interleaved_sessions,
-    minimum=50,
-    numeric=True,
 )
-def interleaved(context: CheckContext, session: Session) -> None:
-    """Go on in one request, then in the other."""
-    play(context, session)
 
-
-def _any_order(context: CheckContext) -> SearchStrategy[Session]:
-    return sessions(context.claim, offers(context))
-
-
-@clause(
+_session_clause(
     id="decode.sequence",
     sentence="All this holds for the calls in any order.",
     formula=r"y = f(x,\, p),\quad p \text{ as the calls say}",
-    reference="rope_ref.rotation:apply_rope",
+    how="Call in any order what may be called.",
     fault="cache",
-    surface="decode",
     opened_by=_room,
     generated=_any_order,
-    minimum=50,
-    numeric=True,
 )
-def sequence(context: CheckContext, session: Session) -> None:
-    """Call in any order what may be called."""
-    play(context, session)

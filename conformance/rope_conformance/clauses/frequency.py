@@ -37,7 +37,7 @@ from rope_ref import RopeSpec
     id="frequency.ladder",
     sentence="Pair i turns by theta_i radians per position, base**(-2i/R) before any scaling.",
     formula=r"\theta_i = b^{-2i/R}",
-    reference="rope_ref.scaling.frequencies:power_law",
+    reference="rope_ref.definition:theta",
     fault="frequency",
     fixed=lambda context: [standard_case(context, all_positions(context, limit=2**16))],
     minimum=50,
@@ -58,7 +58,7 @@ def ladder(context: CheckContext, case: Case) -> None:
         "the claimed profile promises."
     ),
     formula=r"\varphi = p\,\theta_i",
-    reference="rope_ref.phase:Ladder._exact",
+    reference="rope_ref.definition:phase",
     fault="angle-precision",
     fixed=far_fixed,
     generated=numeric_cases,
@@ -74,7 +74,7 @@ def phase(context: CheckContext, case: Case) -> None:
     id="frequency.negative",
     sentence="Negative positions turn pairs backwards, exactly as far.",
     formula=r"\varphi(-p) = -\varphi(p)",
-    reference="rope_ref.table:_table",
+    reference="rope_ref.definition:phase",
     fault="position",
     opened_by=lambda context: (
         None if context.claim.position_range[0] < 0 else "negative positions are not claimed"
@@ -96,7 +96,7 @@ def negative(context: CheckContext, case: Case) -> None:
     id="frequency.real",
     sentence="Positions that are not whole numbers turn pairs by the corresponding part.",
     formula=r"\varphi = p\,\theta_i,\quad p \in \mathbb{R}",
-    reference="rope_ref.phase:Ladder._exact",
+    reference="rope_ref.definition:phase",
     fault="position",
     opened_by=lambda context: (
         None if "real" in context.claim.position_kinds else "real positions are not claimed"
@@ -116,7 +116,7 @@ def real(context: CheckContext, case: Case) -> None:
     id="frequency.rows",
     sentence="Positions of shape (B, T) give each batch row its own positions.",
     formula=r"\varphi_{b,t,i} = p_{b,t}\,\theta_i",
-    reference="rope_ref.rotation:_spread",
+    reference="rope_ref.rotation:apply_rope",
     fault="broadcast",
     opened_by=lambda context: (
         None
@@ -160,7 +160,7 @@ def _other(context: CheckContext, spec: RopeSpec, case: Case, message: str) -> N
     id="frequency.widths",
     sentence="Any even number of channels rotates, alone or as part of a head.",
     formula=r"R \in 2\mathbb{N},\quad R \le D",
-    reference="rope_ref.spec:RopeSpec",
+    reference="rope_ref.definition:rotate",
     fault="kernel-shape",
     surface=EITHER,
     opened_by=other_widths,
@@ -189,7 +189,7 @@ def widths(context: CheckContext, case: Case) -> None:
     id="frequency.bases",
     sentence="RoPEs with different bases, made one after the other, keep each its own base.",
     formula=r"\theta_i = b^{-2i/R} \text{ for each } b",
-    reference="rope_ref.scaling.frequencies:power_law",
+    reference="rope_ref.definition:theta",
     fault="config",
     opened_by=factory_only,
     fixed=lambda context: [standard_case(context, all_positions(context, limit=2**12))],
@@ -218,7 +218,7 @@ def bases(context: CheckContext, case: Case) -> None:
     id="frequency.theta",
     sentence="theta() returns theta_i, as exactly as the recipe of the claimed profile promises.",
     formula=r"\theta_i = b^{-2i/R}",
-    reference="rope_ref.spec:RopeSpec.theta",
+    reference="rope_ref.definition:theta",
     fault="frequency",
     surface="theta",
     fixed=lambda context: [

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.clauses._gradients import (
     NotDifferentiable,
@@ -36,8 +35,6 @@ from rope_ref import pair_channels
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
-
-Array = npt.NDArray[Any]
 
 _SHAPES = FEW_SHAPES[:3]  # where each new shape is a compilation, or two with its gradient
 

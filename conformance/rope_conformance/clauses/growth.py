@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rope_conformance.clauses._alike import alike
 from rope_conformance.clauses._caches import offers
 from rope_conformance.clauses._lengths import follows_length
 from rope_conformance.clauses._playing import play
 from rope_conformance.clauses._scripts import Script, fixed
 from rope_conformance.inputs.sessions import Session
-from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
 from rope_ref.scaling import DynamicNTK, LongRoPE
 
@@ -130,82 +130,63 @@ def _moved(context: CheckContext) -> list[Session]:
     return fixed(*scripts)(context)
 
 
-@clause(
+_session_clause = alike(
+    play,
+    __name__,
+    surface="decode",
+    reference="rope_ref.extensions.length_rules:served_rule",
+    opened_by=_open,
+    minimum=50,
+    numeric=True,
+)
+
+_session_clause(
     id="growth.length",
     sentence=(
         "A request that grows past the original length is rotated by the frequencies of its "
         "length, from the first token beyond on, and not before."
     ),
     formula=r"\theta = \theta(q),\quad q = \max p + 1",
-    reference="rope_ref.extensions.length_rules:served_rule",
+    how="Stand on both sides of the original length, and walk over it.",
     fault="scaling",
-    surface="decode",
-    opened_by=_open,
     fixed=_over,
-    minimum=50,
-    numeric=True,
 )
-def length(context: CheckContext, session: Session) -> None:
-    """Stand on both sides of the original length, and walk over it."""
-    play(context, session)
 
-
-@clause(
+_session_clause(
     id="growth.chunks",
     sentence="The length of a chunk is where it ends in the request, not how many tokens it has.",
     formula=r"q \ne T",
-    reference="rope_ref.extensions.length_rules:served_rule",
+    how="Cut a prompt at the original length, and on either side of it.",
     fault="scaling",
-    surface="decode",
-    opened_by=_open,
     fixed=_in_chunks,
-    minimum=50,
-    numeric=True,
 )
-def chunks(context: CheckContext, session: Session) -> None:
-    """Cut a prompt at the original length, and on either side of it."""
-    play(context, session)
 
-
-@clause(
+_session_clause(
     id="growth.requests",
     sentence="After a long request a short one is rotated as the length rule says.",
     formula=r"q < L \;\Rightarrow\; \theta = \theta(L) \text{ where the rule resets}",
-    reference="rope_ref.extensions.length_rules:served_rule",
+    how="Begin again after a long request, with a prompt of each kind.",
     fault="cache",
-    surface="decode",
-    opened_by=_open,
     fixed=_after_a_long_one,
-    minimum=50,
-    numeric=True,
 )
-def requests(context: CheckContext, session: Session) -> None:
-    """Begin again after a long request, with a prompt of each kind."""
-    play(context, session)
 
-
-@clause(
+_session_clause(
     id="growth.keys",
     sentence=(
         "When the frequencies change, either all cached keys keep those they were rotated by, or "
         "all take the new ones."
     ),
-    formula=r"\mathrm{keys}()_j = f(x_j, p_j; \theta_j) \;\forall j \text{ or } "
-    r"f(x_j, p_j; \theta_{\mathrm{now}}) \;\forall j",
-    reference="rope_ref.extensions.length_rules:served_rule",
+    formula=(
+        r"\mathrm{keys}()_j = f(x_j, p_j; \theta_j) \;\forall j \text{ or } "
+        r"f(x_j, p_j; \theta_{\mathrm{now}}) \;\forall j"
+    ),
+    how="Look into the cache around the change.",
     fault="cache",
-    surface="decode",
     opened_by=_offering("keys"),
     fixed=_looked_into,
-    minimum=50,
-    numeric=True,
 )
-def keys(context: CheckContext, session: Session) -> None:
-    """Look into the cache around the change."""
-    play(context, session)
 
-
-@clause(
+_session_clause(
     id="growth.shift",
     sentence=(
         "Keys that move are rotated by the frequencies they have, and without the amplitude, which "
@@ -213,13 +194,8 @@ def keys(context: CheckContext, session: Session) -> None:
     ),
     formula=r"\mathrm{keys}()_j = f(x_j,\, p_j + \delta;\, \theta_j)",
     reference="rope_ref.extensions.repositioning:reposition_rope",
+    how="Move keys from before and after the change, and look at them.",
     fault="cache",
-    surface="decode",
     opened_by=_offering("keys", "shift"),
     fixed=_moved,
-    minimum=50,
-    numeric=True,
 )
-def shift(context: CheckContext, session: Session) -> None:
-    """Move keys from before and after the change, and look at them."""
-    play(context, session)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -42,8 +42,6 @@ from rope_ref import pair_channels
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
-
-Array = npt.NDArray[Any]
 
 
 def _drawn(context: CheckContext) -> SearchStrategy[QueriesKeys]:

@@ -11,8 +11,6 @@ import pickle
 from dataclasses import replace
 from typing import Any
 
-import numpy.typing as npt
-
 from rope_conformance.accuracy.residual import Judgement, judge
 from rope_conformance.clauses._frameworks import (
     autocast,
@@ -55,8 +53,6 @@ from rope_conformance.judging.probes import factory_only
 from rope_conformance.target.implementation import Implementation, Unsupported
 from rope_conformance.target.rule_parts import base_below
 from rope_ref import RopeSpec
-
-Array = npt.NDArray[Any]
 
 _LOST, _MADE = 4, 32  # objects lost, and made until one has the id of one of those
 
@@ -137,7 +133,7 @@ def _loaded(context: CheckContext, made: Any, way: str) -> Any:
         "touches no other object."
     ),
     formula=r"\mathrm{cast}(f)(x, p) = f(x, p) \text{ within the profile}",
-    reference="rope_ref.spec:RopeSpec.theta",
+    reference="rope_ref.definition:theta",
     fault="angle-precision",
     surface=EITHER,
     opened_by=can_be_cast,
@@ -240,7 +236,7 @@ _MADE_UNDER_AUTOCAST, _CALLED_UNDER_AUTOCAST = len(_DEFAULTS), len(_DEFAULTS) + 
         "object is made, nor on autocast when it is called."
     ),
     formula=r"\theta_i,\ p\,\theta_i \text{ as without}",
-    reference="rope_ref.spec:RopeSpec.theta",
+    reference="rope_ref.definition:theta",
     fault="angle-precision",
     surface=EITHER,
     opened_by=in_torch,
@@ -279,7 +275,7 @@ def ambient(context: CheckContext, case: Case) -> None:
     id="objects.meta",
     sentence="Made on the meta device, given memory, reset and loaded, it rotates as if just made.",
     formula=r"\mathrm{load}(\mathrm{meta}(f))(x, p) = f(x, p)",
-    reference="rope_ref.spec:RopeSpec.theta",
+    reference="rope_ref.definition:theta",
     fault="other",
     surface=EITHER,
     opened_by=lambda context: in_torch(context) or claimed("meta", context),

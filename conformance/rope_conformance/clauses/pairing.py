@@ -30,7 +30,7 @@ def _one_position(context: CheckContext) -> list[Case]:
         "channels of that pair and on no other."
     ),
     formula=r"\text{interleaved: } (2i,\, 2i+1) \qquad \text{half: } (i,\, i + R/2)",
-    reference="rope_ref.rotation:_channels",
+    reference="rope_ref.definition:pair",
     fault="layout",
     surface=EITHER,
     opened_by=_something_turns,
@@ -55,7 +55,7 @@ def layout(context: CheckContext, case: Case) -> None:
     id="pairing.output_layout",
     sentence="Pair i is written where the output layout says; if none is named, where it was read.",
     formula=r"y_{\mathrm{out}(i)} = R(p\,\theta_i)\, x_{\mathrm{in}(i)}",
-    reference="rope_ref.rotation:_channels",
+    reference="rope_ref.definition:pair",
     fault="layout",
     surface=EITHER,
     opened_by=_something_turns,
@@ -83,7 +83,7 @@ def output_layout(context: CheckContext, case: Case) -> None:
         "second; direction -1 turns it the other way."
     ),
     formula=r"(u, v) \mapsto (u \cos\varphi - v \sin\varphi,\; u \sin\varphi + v \cos\varphi)",
-    reference="rope_ref.rotation:_rotate",
+    reference="rope_ref.definition:rotate",
     fault="sign",
     surface=EITHER,
     opened_by=_something_turns,

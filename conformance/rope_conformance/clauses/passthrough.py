@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import numeric_cases, numeric_fixed
+from rope_conformance.target.frameworks import Array
 from rope_ref import pair_channels
 
 
@@ -22,7 +22,7 @@ from rope_ref import pair_channels
     id="passthrough.channels",
     sentence="Channels outside the rotating ones come out bit for bit as they went in.",
     formula=r"y_c = x_c \quad\text{for } c \notin [\mathrm{start},\, \mathrm{start} + R)",
-    reference="rope_ref.rotation:apply_rope",
+    reference="rope_ref.definition:rotate",
     fault="partial",
     surface=EITHER,
     opened_by=lambda context: (
@@ -43,9 +43,7 @@ def channels(context: CheckContext, case: Case) -> None:
     demand_untouched(context, x, context.arrays.apply(x, context.positions(case)))
 
 
-def demand_untouched(
-    context: CheckContext, x: npt.NDArray[Any], y: npt.NDArray[Any], where: str = ""
-) -> None:
+def demand_untouched(context: CheckContext, x: Array, y: Array, where: str = "") -> None:
     """Fail if a channel that does not rotate lost a bit; `where` begins the message."""
     rest = np.setdiff1d(np.arange(context.spec.head_dim), pair_channels(context.spec))
     bad = np.argwhere(~same_numbers(x[..., rest], y[..., rest]))
@@ -62,7 +60,7 @@ def demand_untouched(
         )
 
 
-def _amplified(context: CheckContext, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Fault | None:
+def _amplified(context: CheckContext, x: Array, y: Array) -> Fault | None:
     """The class where channels that do not rotate got the amplitude as well."""
     amplitude = float(context.spec.frequencies.amplitude)
     want = np.asarray(x, np.float64) * amplitude
@@ -105,7 +103,7 @@ def values(context: CheckContext, case: Case) -> None:
                 raise
 
 
-def _rounding(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> Fault | None:
+def _rounding(before: Array, after: Array) -> Fault | None:
     """The class of a change by no more than rounding; None for any other."""
     was, now = np.asarray(before, np.float64), np.asarray(after, np.float64)
     finite = np.isfinite(was)
@@ -120,7 +118,7 @@ def _with_odd_numbers(context: CheckContext) -> Case:
     return replace(numeric_fixed(context)[0], parameter=_ODD_NUMBERS)
 
 
-def same_numbers(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def same_numbers(a: Array, b: Array) -> npt.NDArray[np.bool_]:
     """Where two arrays hold the same numbers; NaN counts as NaN, 0 as -0."""
     result: npt.NDArray[np.bool_] = (a == b) | ((a != a) & (b != b))
     return result

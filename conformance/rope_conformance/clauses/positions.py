@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from rope_conformance.clauses._alike import alike
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.requests import (
     Asked,
@@ -20,7 +21,6 @@ from rope_conformance.inputs.requests import (
     pieces,
     right_positions,
 )
-from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.target.claim import RequestKind
@@ -268,80 +268,65 @@ def _rounded(want: Integers) -> Iterator[_Guess]:
         yield f"positions wrap around in {bits} bits", wrapped, None
 
 
-@clause(
+_request_clause = alike(_judge, __name__, surface="positions", minimum=5)
+
+_request_clause(
     id="positions.padded",
     sentence=(
         "In a padded batch the tokens of each row stand at 0, 1, 2, ..., wherever its padding lies."
     ),
     formula=r"p_{b,t} = \sum_{s<t} m_{b,s} \quad \text{where } m_{b,t} = 1",
+    how="Ask for batches padded on the left, on the right, in between, and not at all.",
     reference="rope_ref.positions.sequences:padded_positions",
     fault="position",
-    surface="positions",
     opened_by=_asks_for("padded"),
     fixed=lambda context: fixed_requests(context.claim, "padded"),
     generated=lambda context: drawn_requests(context.claim, "padded"),
-    minimum=5,
 )
-def padded(context: CheckContext, case: Asked) -> None:
-    """Ask for batches padded on the left, on the right, in between, and not at all."""
-    _judge(context, case)
 
-
-@clause(
+_request_clause(
     id="positions.packed",
     sentence=(
         "In a pack each document starts again at 0; so does each row of a batch that is laid flat."
     ),
     formula=r"p_t = t - \textstyle\sum_{d' < d(t)} n_{d'}",
+    how="Ask for packs of equal and unequal documents, some of one token or of none.",
     reference="rope_ref.positions.sequences:packed_positions",
     fault="position",
-    surface="positions",
     opened_by=_asks_for("packed"),
     fixed=lambda context: fixed_requests(context.claim, "packed"),
     generated=lambda context: drawn_requests(context.claim, "packed"),
-    minimum=5,
 )
-def packed(context: CheckContext, case: Asked) -> None:
-    """Ask for packs of equal and unequal documents, some of one token or of none."""
-    _judge(context, case)
 
-
-@clause(
+_request_clause(
     id="positions.decoding",
     sentence=(
         "The first new token of a row stands at the number of its tokens in the cache, the others "
         "follow one by one."
     ),
     formula=r"p_{b,t} = n_b + t",
+    how="Ask for one and several new tokens after caches of equal and unequal length.",
     reference="rope_ref.positions.sequences:decoding_positions",
     fault="position",
-    surface="positions",
     opened_by=_asks_for("decoding"),
     fixed=lambda context: fixed_requests(context.claim, "decoding"),
     generated=lambda context: drawn_requests(context.claim, "decoding"),
-    minimum=5,
 )
-def decoding(context: CheckContext, case: Asked) -> None:
-    """Ask for one and several new tokens after caches of equal and unequal length."""
-    _judge(context, case)
 
-
-@clause(
+_request_clause(
     id="positions.context_parallel",
     sentence=(
         "A token has the same position on whichever rank it lies: rank c of n holds chunk c of n "
         "of each document (contiguous), or chunks c and 2n-1-c of 2n (zigzag)."
     ),
-    formula=r"c \in \{0, \dots, n-1\} \text{ holds } (c) \text{ of } n, \text{ or } "
-    r"(c,\, 2n-1-c) \text{ of } 2n",
+    formula=(
+        r"c \in \{0, \dots, n-1\} \text{ holds } (c) \text{ of } n, \text{ or } "
+        r"(c,\, 2n-1-c) \text{ of } 2n"
+    ),
+    how="Ask one object for the parts of all ranks, in both orders.",
     reference="rope_ref.positions.sequences:context_parallel_tokens",
     fault="distributed",
-    surface="positions",
     opened_by=_asks_for("context parallel"),
     fixed=lambda context: fixed_requests(context.claim, "context parallel"),
     generated=lambda context: drawn_requests(context.claim, "context parallel"),
-    minimum=5,
 )
-def context_parallel(context: CheckContext, case: Asked) -> None:
-    """Ask one object for the parts of all ranks, in both orders."""
-    _judge(context, case)

@@ -29,12 +29,12 @@ from rope_conformance.judging.probes import (
     to_input_layout,
     to_output_layout,
 )
+from rope_conformance.target.frameworks import Array
 from rope_ref import pair_channels
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-Array = npt.NDArray[np.float64]
 
 # Second-order terms: an output that is the next call's input is itself off by its bound.
 _SECOND_ORDER = 1 + 2**-5
@@ -65,7 +65,7 @@ def _free_and_negative(context: CheckContext) -> str | None:
     id="rotation.norm",
     sentence="The length of each pair comes out times A.",
     formula=r"\lVert y_i \rVert = A\,\lVert x_i \rVert",
-    reference="rope_ref.rotation:apply_rope",
+    reference="rope_ref.definition:rotate",
     fault="scaling",
     surface=EITHER,
     fixed=numeric_fixed,
@@ -84,7 +84,7 @@ def norm(context: CheckContext, case: Case) -> None:
     id="rotation.linear",
     sentence="The map is linear in x: parts can be rotated apart, and a factor taken out.",
     formula=r"f(x + x') = f(x) + f(x'),\quad f(a x) = a f(x)",
-    reference="rope_ref.rotation:apply_rope",
+    reference="rope_ref.definition:rotate",
     fault="other",
     surface=EITHER,
     any_map=True,
@@ -122,7 +122,7 @@ def linear(context: CheckContext, case: Case) -> None:
     id="rotation.compose",
     sentence="Rotating by p and then by q is rotating by p + q, times A.",
     formula=r"f_q(f_p(x)) = A\, f_{p+q}(x)",
-    reference="rope_ref.rotation:apply_rope",
+    reference="rope_ref.definition:rotate",
     fault="other",
     surface=EITHER,
     opened_by=_sums,

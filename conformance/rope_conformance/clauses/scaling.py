@@ -30,7 +30,6 @@ from rope_ref.exact.real import Real
 from rope_ref.scaling import ScaledRule
 from rope_ref.scaling.frequencies import FrequencyRule
 
-Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 _DIGITS = 40
@@ -192,7 +191,7 @@ def _amplitudes(context: CheckContext) -> list[tuple[str, FrequencyRule]]:
         "the parameters by the rule; channels that do not rotate keep their length."
     ),
     formula=r"|y_i| = A\,|x_i|",
-    reference="rope_ref.scaling.yarn:YaRN._own_amplitude",
+    reference="rope_ref.definition:cos_sin",
     fault="scaling",
     opened_by=_remapped,
     fixed=lambda context: _numbered(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.bound import bound
 from rope_conformance.accuracy.residual import compare, pair_norm, per_token
@@ -17,13 +16,11 @@ from rope_conformance.inputs.shapes import repeated, usual_shape
 from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.probes import pairs
-from rope_conformance.target.frameworks import data_type
+from rope_conformance.target.frameworks import Array, data_type
 from rope_ref import ExplicitFrequencies, RopeSpec, cos_sin, pair_channels
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
-
-Array = npt.NDArray[np.float64]
 
 _SECOND_ORDER = 1 + 2**-5  # products of two errors
 
@@ -49,7 +46,7 @@ def _worked_example(context: CheckContext) -> str | None:
         "The score of a query and a key stays the same when both positions move by the same amount."
     ),
     formula=r"f_{m+s}(q) \cdot f_{n+s}(k) = f_m(q) \cdot f_n(k)",
-    reference="rope_ref.attention:attention_logits",
+    reference="rope_ref.attention:relative_logit",
     fault="position",
     surface=EITHER,
     opened_by=_offsets,
@@ -70,7 +67,7 @@ def offset(context: CheckContext, case: Case) -> None:
 
 
 def demand_same_scores(
-    context: CheckContext, case: Case, here: npt.NDArray[Any], there: npt.NDArray[Any], message: str
+    context: CheckContext, case: Case, here: Array, there: Array, message: str
 ) -> None:
     """Fail if the score of any two tokens is not the same at two sets of positions.
 
@@ -197,7 +194,7 @@ def _offset_cases(context: CheckContext) -> SearchStrategy[Case]:
 
 def _on_channels(context: CheckContext, per_pair: Array) -> Array:
     """Numbers per pair, laid on both channels of each pair for the report."""
-    out: npt.NDArray[Any] = np.zeros((*per_pair.shape[:-1], context.spec.head_dim))
+    out: Array = np.zeros((*per_pair.shape[:-1], context.spec.head_dim))
     channels = pair_channels(context.spec, output=True)[:, : per_pair.shape[-1]]
     out[..., channels[0]] = per_pair
     out[..., channels[1]] = per_pair

@@ -23,12 +23,11 @@ from rope_conformance.judging.probes import (
     pairs,
     standard_case,
 )
+from rope_conformance.target.frameworks import Array
 from rope_ref import RopeSpec, pair_channels
 
 
-def norm_error(
-    context: CheckContext, x: np.ndarray, y: np.ndarray, case: Case, message: str
-) -> None:
+def norm_error(context: CheckContext, x: Array, y: Array, case: Case, message: str) -> None:
     """Demand that the length of each pair is A times what it was.
 
     However wrong a phase is, cos and sin of it lie on the circle: the bound is that of
@@ -53,7 +52,7 @@ def norm_error(
     id="table.circle",
     sentence="cos and sin of a pair lie on the circle of radius A, at every position.",
     formula=r"c_{p,i}^2 + s_{p,i}^2 = A^2",
-    reference="rope_ref.table:_table",
+    reference="rope_ref.definition:cos_sin",
     fault="frequency",
     surface=EITHER,
     fixed=lambda context: [standard_case(context, all_positions(context, limit=2**20))],
@@ -83,7 +82,7 @@ def _at_zero(context: CheckContext) -> list[Case]:
     id="table.identity",
     sentence="At position 0 nothing turns: each pair comes out times A.",
     formula=r"c_{0,i} = A,\quad s_{0,i} = 0",
-    reference="rope_ref.table:_table",
+    reference="rope_ref.definition:cos_sin",
     fault="frequency",
     surface=EITHER,
     opened_by=lambda context: (
@@ -138,7 +137,7 @@ def _tables(context: CheckContext) -> list[Case]:
         "included."
     ),
     formula=r"c_{p,i} = A\cos(p\,\theta_i),\quad s_{p,i} = A\sin(p\,\theta_i)",
-    reference="rope_ref.table:_table",
+    reference="rope_ref.definition:cos_sin",
     fault="frequency",
     surface="table",
     fixed=_tables,

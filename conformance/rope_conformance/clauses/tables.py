@@ -8,10 +8,8 @@ hostile tables, unrelated numbers for each token and pair.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.bound import given_table_bound
 from rope_conformance.accuracy.residual import compare, per_token
@@ -25,10 +23,9 @@ from rope_conformance.judging.probes import (
     pairs,
     to_output_layout,
 )
+from rope_conformance.target.frameworks import Array
 from rope_ref import cos_sin, pair_channels
 from rope_ref.exact.sincos import two_product, two_sum
-
-Array = npt.NDArray[np.float64]
 
 
 @clause(
@@ -114,7 +111,7 @@ def _judge(context: CheckContext, case: Case, cos: Array, sin: Array, message: s
         error = np.abs((got - want) - low).max(axis=0)
     r = np.hypot(c, s) * np.hypot(u, v)
     allowed = given_table_bound(context.profile, context.dtype, r)
-    shown: npt.NDArray[Any] = to_output_layout(context, np.asarray(x, np.float64))
+    shown: Array = to_output_layout(context, np.asarray(x, np.float64))
     shown[..., pair_channels(context.spec, output=True)] = np.moveaxis(want, 0, -2)
     judgement = compare(
         error,

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from rope_conformance.clauses._alike import alike
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.weights import Weights
-from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import factory_only
-from rope_conformance.target.frameworks import data_type
+from rope_conformance.target.frameworks import Array, data_type
 from rope_conformance.target.implementation import Unsupported
 from rope_ref import RopeSpec
 from rope_ref.extensions import channel_order, convert_weights
@@ -24,7 +24,6 @@ from rope_ref.spec import LAYOUTS
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 
 
@@ -53,98 +52,6 @@ def _large(context: CheckContext, *which: Any, columns: int = 3) -> list[Weights
         which = which[:1]
     other = LAYOUTS[LAYOUTS[0] == context.spec.layout]
     return [Weights(one, other, 195, 65, columns=columns) for one in which]
-
-
-@clause(
-    id="weights.projections",
-    sentence=(
-        "A query or key projection in another layout has the same rows, those of each head in the "
-        "other order; key heads are counted by the number of key heads."
-    ),
-    formula=r"W'_{hD + j} = W_{hD + \pi(j)}",
-    reference="rope_ref.extensions.weights:convert_weights",
-    fault="layout",
-    surface="weights",
-    opened_by=_layouts_differ,
-    fixed=lambda context: [
-        *_every(context, "q", "k"),
-        *(_square(one, context) for one in _every(context, "q", "k")[:2]),
-        *(replace(one, columns=1) for one in _every(context, "q", "k")[:2]),
-        *_large(context, "q", "k", columns=131),
-    ],
-    generated=lambda context: _drawn(context, "q", "k"),
-    minimum=10,
-)
-def projections(context: CheckContext, case: Weights) -> None:
-    """Convert projections of one head and several, with fewer key heads than query heads."""
-    _judge(context, case)
-
-
-@clause(
-    id="weights.biases",
-    sentence="The bias of a query or key projection is permuted like its rows.",
-    formula=r"b'_{hD + j} = b_{hD + \pi(j)}",
-    reference="rope_ref.extensions.weights:convert_weights",
-    fault="layout",
-    surface="weights",
-    opened_by=_layouts_differ,
-    fixed=lambda context: [
-        *_every(context, "q_bias", "k_bias"),
-        *_large(context, "q_bias", "k_bias"),
-    ],
-    generated=lambda context: _drawn(context, "q_bias", "k_bias"),
-    minimum=5,
-)
-def biases(context: CheckContext, case: Weights) -> None:
-    """Convert biases."""
-    _judge(context, case)
-
-
-@clause(
-    id="weights.norms",
-    sentence=(
-        "The gains of a norm between projection and rotation are permuted like the rows, whether "
-        "each head has its own or all share them."
-    ),
-    formula=r"g'_{hD + j} = g_{hD + \pi(j)}, \qquad g'_j = g_{\pi(j)}",
-    reference="rope_ref.extensions.weights:convert_weights",
-    fault="layout",
-    surface="weights",
-    opened_by=_layouts_differ,
-    fixed=lambda context: [
-        *_every(context, "q_norm", "k_norm"),
-        *_every(context, "q_norm", "k_norm", shared=True),
-        *_large(context, "q_norm", "k_norm"),
-    ],
-    generated=lambda context: _drawn(context, "q_norm", "k_norm"),
-    minimum=10,
-)
-def norms(context: CheckContext, case: Weights) -> None:
-    """Convert gains of each head, and gains that all heads share."""
-    _judge(context, case)
-
-
-@clause(
-    id="weights.widths",
-    sentence=(
-        "At other widths too, only the rotating channels of a head move, and they by rotary_dim."
-    ),
-    formula=r"\pi(j) = j \quad \text{where } j \ge R",
-    reference="rope_ref.extensions.weights:channel_order",
-    fault="partial",
-    surface="weights",
-    opened_by=factory_only,
-    fixed=lambda context: [
-        Weights(which, to, 4, 2, head_dim=head_dim, rotary_dim=rotary_dim)
-        for head_dim, rotary_dim in (_SIZES[::3] if context.namespace.fixed_shapes else _SIZES)
-        for to in LAYOUTS
-        for which in ("q", "k")
-    ],
-    minimum=5,
-)
-def widths(context: CheckContext, case: Weights) -> None:
-    """Make the implementation anew at other widths, of which some rotate in part."""
-    _judge(context, case)
 
 
 def _judge(context: CheckContext, case: Weights) -> None:
@@ -320,3 +227,81 @@ def _drawn(context: CheckContext, *which: Any) -> SearchStrategy[Weights]:
         st.integers(1, 5),
         st.booleans(),
     )
+
+
+_conversion_clause = alike(
+    _judge, __name__, surface="weights", reference="rope_ref.extensions.weights:convert_weights"
+)
+
+_conversion_clause(
+    id="weights.projections",
+    sentence=(
+        "A query or key projection in another layout has the same rows, those of each head in the "
+        "other order; key heads are counted by the number of key heads."
+    ),
+    formula=r"W'_{hD + j} = W_{hD + \pi(j)}",
+    how="Convert projections of one head and several, with fewer key heads than query heads.",
+    fault="layout",
+    opened_by=_layouts_differ,
+    fixed=lambda context: [
+        *_every(context, "q", "k"),
+        *(_square(one, context) for one in _every(context, "q", "k")[:2]),
+        *(replace(one, columns=1) for one in _every(context, "q", "k")[:2]),
+        *_large(context, "q", "k", columns=131),
+    ],
+    generated=lambda context: _drawn(context, "q", "k"),
+    minimum=10,
+)
+
+_conversion_clause(
+    id="weights.biases",
+    sentence="The bias of a query or key projection is permuted like its rows.",
+    formula=r"b'_{hD + j} = b_{hD + \pi(j)}",
+    how="Convert biases.",
+    fault="layout",
+    opened_by=_layouts_differ,
+    fixed=lambda context: [
+        *_every(context, "q_bias", "k_bias"),
+        *_large(context, "q_bias", "k_bias"),
+    ],
+    generated=lambda context: _drawn(context, "q_bias", "k_bias"),
+    minimum=5,
+)
+
+_conversion_clause(
+    id="weights.norms",
+    sentence=(
+        "The gains of a norm between projection and rotation are permuted like the rows, whether "
+        "each head has its own or all share them."
+    ),
+    formula=r"g'_{hD + j} = g_{hD + \pi(j)}, \qquad g'_j = g_{\pi(j)}",
+    how="Convert gains of each head, and gains that all heads share.",
+    fault="layout",
+    opened_by=_layouts_differ,
+    fixed=lambda context: [
+        *_every(context, "q_norm", "k_norm"),
+        *_every(context, "q_norm", "k_norm", shared=True),
+        *_large(context, "q_norm", "k_norm"),
+    ],
+    generated=lambda context: _drawn(context, "q_norm", "k_norm"),
+    minimum=10,
+)
+
+_conversion_clause(
+    id="weights.widths",
+    sentence=(
+        "At other widths too, only the rotating channels of a head move, and they by rotary_dim."
+    ),
+    formula=r"\pi(j) = j \quad \text{where } j \ge R",
+    how="Make the implementation anew at other widths, of which some rotate in part.",
+    reference="rope_ref.extensions.weights:channel_order",
+    fault="partial",
+    opened_by=factory_only,
+    fixed=lambda context: [
+        Weights(which, to, 4, 2, head_dim=head_dim, rotary_dim=rotary_dim)
+        for head_dim, rotary_dim in (_SIZES[::3] if context.namespace.fixed_shapes else _SIZES)
+        for to in LAYOUTS
+        for which in ("q", "k")
+    ],
+    minimum=5,
+)

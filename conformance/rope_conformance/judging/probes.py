@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case, cases, far_cases, fixed_cases
@@ -17,15 +16,13 @@ from rope_conformance.inputs.shapes import ROW, repeated, usual_shape
 from rope_conformance.inputs.spec_variants import at_width, with_base
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
-from rope_conformance.target.frameworks import data_type
+from rope_conformance.target.frameworks import Array, data_type
 from rope_conformance.target.implementation import Unsupported
 from rope_conformance.target.rule_parts import base_below
 from rope_ref import RopeSpec, pair_channels
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
-
-Array = npt.NDArray[Any]
 
 _SAMPLES = 100  # twice what most clauses judged by the bound need
 

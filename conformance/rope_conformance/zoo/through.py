@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from rope_conformance.target.claim import Claim
-from rope_conformance.target.frameworks import namespace
+from rope_conformance.target.frameworks import Array, namespace
 from rope_conformance.zoo.member import Factory
-from rope_conformance.zoo.parts.plain import Array
 from rope_ref import RopeSpec
 
 __all__ = ["through"]

@@ -133,7 +133,7 @@ def test_ids_are_unique_and_name_their_family():
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_clause_is_complete(name):
-    """A whole sentence, a formula, a check that says what it does, and the line of rope_ref."""
+    """A whole sentence, a formula, a check that says what it does, a public name of rope_ref."""
     each = CHECKS[name].clause
     assert re.fullmatch(r"[A-Zcvta-z].*\.", each.sentence, re.DOTALL)
     assert each.formula.strip()
@@ -142,7 +142,10 @@ def test_a_clause_is_complete(name):
     module, _, path = each.reference.partition(":")
     assert module.partition(".")[0] == "rope_ref"
     found = importlib.import_module(module)
-    for part in path.split("."):
+    name, *inside = path.split(".")
+    assert name in found.__all__
+    assert not any(part.startswith("_") for part in inside)
+    for part in (name, *inside):
         found = getattr(found, part)
     assert callable(found)
 

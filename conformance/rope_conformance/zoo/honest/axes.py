@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import control
-from rope_conformance.zoo.parts.plain import Array, Rope, join, rotate, split
+from rope_conformance.zoo.parts.plain import Rope, join, rotate, split
 from rope_conformance.zoo.wrong.axes import (
     FOUR,
     SECTIONS,

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import PARTIAL, control
 from rope_conformance.zoo.parts.layers import Differentiable, InPlaceLayer, Layer, Scoring
-from rope_conformance.zoo.parts.plain import Array, join, rotate, split
+from rope_conformance.zoo.parts.plain import join, rotate, split
 from rope_ref import ExplicitFrequencies, RopeSpec
 
 _WIDE: dict[str, Any] = {

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import control
 from rope_conformance.zoo.parts.plain import (
-    Array,
     Rope,
     angles,
     base_of,

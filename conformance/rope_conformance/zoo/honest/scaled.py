@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import control
-from rope_conformance.zoo.parts.plain import Array, Rope, angles, rotate
+from rope_conformance.zoo.parts.plain import Rope, angles, rotate
 from rope_ref import ExplicitFrequencies, PowerLaw, RopeSpec
 from rope_ref.scaling import (
     NTK,

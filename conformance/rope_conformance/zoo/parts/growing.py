@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import control
 from rope_conformance.zoo.parts.cached import Request
-from rope_conformance.zoo.parts.plain import Array, angles, rotate
+from rope_conformance.zoo.parts.plain import angles, rotate
 from rope_conformance.zoo.parts.scaled import Growing, LongRope
 from rope_ref import PowerLaw, RopeSpec
 from rope_ref.scaling import DynamicNTK, LongRoPE

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from rope_conformance.zoo.parts.plain import Array, angles, frequencies, rotate
+from rope_conformance.target.frameworks import Array
+from rope_conformance.zoo.parts.plain import angles, frequencies, rotate
 from rope_ref import ExplicitFrequencies, RopeSpec
 
 

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from rope_conformance.target.frameworks import Array
 from rope_ref import PowerLaw, RopeSpec
 
-Array = npt.NDArray[Any]
 Rope = Callable[..., Any]
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.target.implementation import Unsupported
 from rope_conformance.zoo.parts.layers import Rope
-from rope_conformance.zoo.parts.plain import Array
 from rope_ref import ExplicitFrequencies, PowerLaw, RopeSpec
 from rope_ref.scaling import (
     NTK,

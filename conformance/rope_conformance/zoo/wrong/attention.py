@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import wrong
 from rope_conformance.zoo.parts.layers import InPlaceLayer, Layer
-from rope_conformance.zoo.parts.plain import Array, join, split
+from rope_conformance.zoo.parts.plain import join, split
 from rope_ref import RopeSpec
 
 Three = tuple[Array, Array, Array]

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import wrong
-from rope_conformance.zoo.parts.plain import Array, Rope, base_of, frequencies, join, rotate, split
+from rope_conformance.zoo.parts.plain import Rope, base_of, frequencies, join, rotate, split
 from rope_ref import PowerLaw, RopeSpec
 from rope_ref.positions import axial_axes, contiguous_axes, glm_axes, interleaved_axes, pangu_axes
 from rope_ref.scaling import Axial

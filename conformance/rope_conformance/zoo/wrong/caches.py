@@ -5,16 +5,9 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import wrong
-from rope_conformance.zoo.parts.plain import (
-    Array,
-    Rope,
-    angles,
-    base_of,
-    frequencies,
-    honest,
-    rotate,
-)
+from rope_conformance.zoo.parts.plain import Rope, angles, base_of, frequencies, honest, rotate
 from rope_ref import RopeSpec
 
 _KEPT: dict[float, Array] = {}

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.honest.scaled import amplitude_of, rotated, theta_of
 from rope_conformance.zoo.member import control, wrong
-from rope_conformance.zoo.parts.plain import Array
 from rope_ref import PowerLaw, RopeSpec
 from rope_ref.scaling import DynamicNTK, FrequencyRule, Linear, Llama3, LongRoPE, YaRN
 

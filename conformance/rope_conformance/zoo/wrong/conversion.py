@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import PARTIAL, control, wrong
-from rope_conformance.zoo.parts.plain import Array, honest
+from rope_conformance.zoo.parts.plain import honest
 from rope_ref import RopeSpec
 
 _LATE = RopeSpec(64, layout="half", rotary_dim=32, rotary_start=16)

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import control, wrong
-from rope_conformance.zoo.parts.plain import Array, Rope, frequencies
+from rope_conformance.zoo.parts.plain import Rope, frequencies
 from rope_conformance.zoo.wrong.axes import VIDEO, ladders, own_axes
 from rope_ref import RopeSpec
 from rope_ref.extensions import crossed_ropes

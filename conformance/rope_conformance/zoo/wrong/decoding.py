@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import PARTIAL, wrong
 from rope_conformance.zoo.parts.cached import Request
-from rope_conformance.zoo.parts.plain import Array, rotate
+from rope_conformance.zoo.parts.plain import rotate
 from rope_ref import RopeSpec
 
 _SIZE = 2048  # of a table that is made in advance

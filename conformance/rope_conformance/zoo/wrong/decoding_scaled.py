@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import wrong
 from rope_conformance.zoo.parts.growing import DYNAMIC, LONGROPE, Resetting, Served
-from rope_conformance.zoo.parts.plain import Array, angles, rotate
+from rope_conformance.zoo.parts.plain import angles, rotate
 
 
 @wrong(LONGROPE, fault="scaling", clause=("growth.length", "growth.chunks"))

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import PARTIAL, wrong
 from rope_conformance.zoo.parts.cached import Closing, Request
-from rope_conformance.zoo.parts.plain import Array
 
 
 @wrong(fault="cache", clause="decode.keys")

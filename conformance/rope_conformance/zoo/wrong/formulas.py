@@ -6,16 +6,9 @@ import math
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import wrong
-from rope_conformance.zoo.parts.plain import (
-    Array,
-    Rope,
-    angles,
-    base_of,
-    frequencies,
-    honest,
-    rotate,
-)
+from rope_conformance.zoo.parts.plain import Rope, angles, base_of, frequencies, honest, rotate
 from rope_ref import PowerLaw, RopeSpec
 
 LATER = RopeSpec(64, layout="half", frequencies=PowerLaw(500_000))

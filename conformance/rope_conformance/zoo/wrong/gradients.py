@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import PARTIAL, PLAIN, wrong
 from rope_conformance.zoo.parts.layers import Differentiable, Rope
-from rope_conformance.zoo.parts.plain import Array, frequencies, rotate, split
+from rope_conformance.zoo.parts.plain import frequencies, rotate, split
 from rope_ref import PowerLaw, RopeSpec
 
 INTERLEAVED = replace(PLAIN, layout="interleaved", output_layout="interleaved")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import wrong
-from rope_conformance.zoo.parts.plain import Array, Rope, angles, frequencies, honest, rotate
+from rope_conformance.zoo.parts.plain import Rope, angles, frequencies, honest, rotate
 from rope_ref import RopeSpec
 
 # Loops that end too early

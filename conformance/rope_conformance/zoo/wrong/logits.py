@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import PARTIAL, wrong
 from rope_conformance.zoo.parts.layers import Scoring
-from rope_conformance.zoo.parts.plain import Array
 from rope_ref import ExplicitFrequencies, RopeSpec
 
 AMPLIFIED = replace(PARTIAL, frequencies=ExplicitFrequencies(PARTIAL.theta(), amplitude=1.25))

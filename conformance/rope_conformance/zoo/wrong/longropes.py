@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import wrong
 from rope_conformance.zoo.parts.cached import Request
-from rope_conformance.zoo.parts.plain import Array, angles, rotate
+from rope_conformance.zoo.parts.plain import angles, rotate
 from rope_conformance.zoo.parts.scaled import LongRope
 from rope_ref import PowerLaw, RopeSpec
 from rope_ref.scaling import LongRoPE

@@ -8,8 +8,9 @@ import time
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import wrong
-from rope_conformance.zoo.parts.plain import Array, Rope, angles, frequencies, honest, rotate
+from rope_conformance.zoo.parts.plain import Rope, angles, frequencies, honest, rotate
 from rope_ref import RopeSpec
 
 

@@ -9,8 +9,9 @@ from weakref import WeakKeyDictionary
 import ml_dtypes
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import control, wrong
-from rope_conformance.zoo.parts.plain import Array, angles, frequencies, honest, rotate
+from rope_conformance.zoo.parts.plain import angles, frequencies, honest, rotate
 from rope_ref import RopeSpec
 
 _HALF: dict[str, Any] = {"dtypes": ("bfloat16", "float32"), "profile": "float32-power"}

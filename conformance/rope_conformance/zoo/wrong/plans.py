@@ -8,8 +8,9 @@ import ml_dtypes
 import numpy as np
 
 from rope_conformance.inputs.requests import PositionRequest
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import control, wrong
-from rope_conformance.zoo.parts.plain import Array, honest
+from rope_conformance.zoo.parts.plain import honest
 from rope_ref import RopeSpec
 
 _FAR: dict[str, Any] = {"position_range": (0, 2**20)}

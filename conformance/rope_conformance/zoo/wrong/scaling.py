@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import wrong
-from rope_conformance.zoo.parts.plain import Array
 from rope_conformance.zoo.parts.scaled import Banded, Growing, Interpolated, Part, Stretched
 from rope_ref import PowerLaw, RopeSpec
 from rope_ref.scaling import NTK, DynamicNTK, Linear, Llama3, Proportional

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import control, wrong
-from rope_conformance.zoo.parts.plain import Array, honest
+from rope_conformance.zoo.parts.plain import honest
 from rope_ref import RopeSpec
 from rope_ref.positions import GridSegment, TextSegment
 

@@ -7,17 +7,9 @@ from typing import Literal
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import PARTIAL, wrong
-from rope_conformance.zoo.parts.plain import (
-    Array,
-    Rope,
-    angles,
-    frequencies,
-    honest,
-    join,
-    rotate,
-    split,
-)
+from rope_conformance.zoo.parts.plain import Rope, angles, frequencies, honest, join, rotate, split
 from rope_ref import RopeSpec
 
 INTERLEAVED = RopeSpec(64, layout="interleaved")

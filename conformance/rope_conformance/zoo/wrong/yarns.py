@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import wrong
-from rope_conformance.zoo.parts.plain import Array, rotate
+from rope_conformance.zoo.parts.plain import rotate
 from rope_conformance.zoo.parts.scaled import Yarn
 from rope_ref import PowerLaw, RopeSpec
 from rope_ref.scaling import YaRN

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rope_conformance as rc
-from rope_conformance.clauses import weights as clauses
+from rope_conformance.clauses import all_checks
 from rope_conformance.inputs.rebuild import rebuild
 from rope_conformance.inputs.weights import Weights
 from rope_conformance.judging.context import CheckContext
@@ -17,7 +17,7 @@ from rope_ref import RopeSpec
 from rope_ref.extensions import convert_weights
 
 SPEC = RopeSpec(64, layout="half")
-CHECKS = (clauses.projections, clauses.biases, clauses.norms, clauses.widths)
+CHECKS = {c.name: c for c in all_checks() if c.name.startswith("weights.")}
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 
 
@@ -27,8 +27,10 @@ def context(target, spec=SPEC, dtype="float32", **claim):
 
 
 def verdicts(target, **options):
-    results = {c.name: run_check(c, context(target, **options), effort="quick") for c in CHECKS}
-    return {name: result.verdict for name, result in results.items()}
+    return {
+        name: run_check(check, context(target, **options), effort="quick").verdict
+        for name, check in CHECKS.items()
+    }
 
 
 class Reference(Converter):
@@ -63,8 +65,8 @@ def test_the_arrays_are_as_promised(which, shared):
 
 def test_key_heads_differ_from_query_heads():
     """In most inputs, or cutting one into the other would not show."""
-    for check in CHECKS[:2]:
-        cases = check.fixed(context(Reference))
+    for name in ("weights.projections", "weights.biases"):
+        cases = CHECKS[name].fixed(context(Reference))
         assert sum(case.n_heads != case.n_kv_heads for case in cases) * 2 > len(cases)
 
 
@@ -90,7 +92,7 @@ def test_a_width_that_is_not_supported_is_noted():
                 raise rc.Unsupported("powers of two only")
             super().__init__(spec)
 
-    result = run_check(clauses.widths, context(Powers))
+    result = run_check(CHECKS["weights.widths"], context(Powers))
     assert result.verdict == "passed"
     assert "head_dim=6, rotary_dim=6 unsupported: powers of two only" in result.notes
 
@@ -115,7 +117,7 @@ def test_what_is_said_of_a_wrong_result(convert, words):
         def convert(self, array, n_heads, n_kv_heads, which, to):
             return convert(array)
 
-    result = run_check(clauses.projections, context(Wrong), effort="quick")
+    result = run_check(CHECKS["weights.projections"], context(Wrong), effort="quick")
     assert result.verdict == "failed"
     assert words in result.failure.message
 
@@ -152,7 +154,7 @@ TOLD = {
 @pytest.mark.parametrize("name", TOLD)
 def test_the_order_of_a_fault_is_told(name):
     """The message names what was done instead, and the class of the fault."""
-    check = next(check for check in CHECKS if check.name in WRONG[name].clauses)
+    check = next(check for id_, check in CHECKS.items() if id_ in WRONG[name].clauses)
     factory = WRONG[name].factory
     made = context(factory, spec=factory.spec, dtype=factory.claim.dtypes[0])
     result = run_check(check, made, effort="quick")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 import rope_conformance as rc
-from rope_conformance.clauses import positions as clauses
+from rope_conformance.clauses import all_checks
 from rope_conformance.inputs.memoization_traps import memoization_traps
 from rope_conformance.inputs.rebuild import rebuild
 from rope_conformance.inputs.requests import (
@@ -26,10 +26,9 @@ from rope_ref import RopeSpec
 SPEC = RopeSpec(64, layout="half")
 KINDS = ("padded", "packed", "decoding", "context parallel")
 CHECKS = {
-    "padded": clauses.padded,
-    "packed": clauses.packed,
-    "decoding": clauses.decoding,
-    "context parallel": clauses.context_parallel,
+    check.name.partition(".")[2].replace("_", " "): check
+    for check in all_checks()
+    if check.name.startswith("positions.")
 }
 PADDED = PositionRequest("padded", mask=((0, 0, 1), (1, 1, 1)))
 PACKED = PositionRequest("packed", lengths=(3, 0, 2))
