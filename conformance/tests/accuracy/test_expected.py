@@ -136,10 +136,10 @@ def test_an_array_that_is_written_over_is_another_input(remembered):
     assert same_bits(remembered(data(), POSITIONS, SPEC)[0], before)
 
 
-def test_what_is_remembered_cannot_be_written_to():
+def test_what_is_remembered_cannot_be_written_to(remembered):
     """Neither by who asks, nor through the input."""
     x = data("float64")
-    for part in expected(x, POSITIONS, SPEC):
+    for part in remembered(x, POSITIONS, SPEC):
         assert not np.shares_memory(part, x)
         with pytest.raises(ValueError, match="read-only"):
             part[...] = 0

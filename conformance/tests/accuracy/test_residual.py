@@ -6,7 +6,7 @@ import pytest
 import rope_ref as rr
 from rope_conformance.accuracy.number_types import tiny
 from rope_conformance.accuracy.profiles import profile_named
-from rope_conformance.accuracy.residual import compare, judge
+from rope_conformance.accuracy.residual import compare, judge, per_token
 from rope_conformance.target.claim import DTYPES
 from rope_ref import PowerLaw
 
@@ -80,3 +80,16 @@ def test_rows_with_positions_of_their_own_are_judged_one_by_one(honest):
         np.testing.assert_array_equal(both.ratio[row], alone.ratio[0])
         np.testing.assert_array_equal(both.bound[row], alone.bound[0])
         assert both.positions[row].ravel().tolist() == positions[row].tolist()
+
+
+def test_each_pair_has_the_position_that_it_follows():
+    """(T,) and (B, T) for all pairs alike; with axes each pair's own, rows and heads as axes."""
+    plain = rr.RopeSpec(6, layout="half")
+    assert per_token(np.array([4, 9]), plain).tolist() == [[[[4.0]], [[9.0]]]]
+    assert per_token(np.array([[4, 9], [5, 6]]), plain).shape == (2, 2, 1, 1)
+    axes = rr.RopeSpec(6, layout="half", pair_axes=(0, 1, 0))
+    one_row = per_token(np.array([[4, 9], [40, 90]]), axes)
+    assert one_row.tolist() == [[[[4.0, 40.0, 4.0]], [[9.0, 90.0, 9.0]]]]
+    rows = per_token(np.array([[[4, 9]] * 3, [[40, 90]] * 3]), axes)
+    assert rows.shape == (3, 2, 1, 3)
+    assert (rows == one_row).all()
