@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rope_conformance.accuracy import expected as room
-from rope_conformance.accuracy.expected import Remembered, expected
+from rope_conformance.accuracy.expected import Remembered
 from rope_conformance.accuracy.profiles import profile_named
 from rope_conformance.accuracy.residual import judge
 from rope_ref import ExplicitFrequencies, PowerLaw, RopeError, RopeSpec, apply_rope_parts
