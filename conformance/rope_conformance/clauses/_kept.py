@@ -14,8 +14,8 @@ import numpy as np
 from rope_conformance.inputs.cases import Case, at_width
 from rope_conformance.inputs.rule_variants import base_below, plain_rule, with_base
 from rope_conformance.judging.context import CheckContext
-from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import made_for, other_widths
+from rope_conformance.judging.questions import passes
 from rope_ref import RopeSpec
 from rope_ref.scaling import ScaledRule
 
@@ -33,12 +33,9 @@ def judged(context: CheckContext, spec: RopeSpec, case: Case, message: str) -> N
             made.demand(made.judge(made.arrays.apply(x, positions), x, positions), message)
 
 
-def _is_right(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
-    try:
-        judged(context, spec, case, "")
-    except (CheckFailure, TargetRaised):
-        return False
-    return True
+def _right_for(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
+    """Whether the same target, made for another spec, is right, or does not support it."""
+    return passes(lambda: judged(context, spec, case, ""))
 
 
 def kept_by_width(context: CheckContext, spec: RopeSpec, case: Case, widths: Iterable[int]) -> bool:
@@ -56,7 +53,7 @@ def kept_by_width(context: CheckContext, spec: RopeSpec, case: Case, widths: Ite
         changed = np.abs(other.theta() - own.theta()) > _TELLING * own.theta()
         if changed.any() or spec.frequencies.amplitude != context.spec.frequencies.amplitude:
             telling.append(other)
-    return bool(telling) and all(_is_right(context, other, case) for other in telling[:2])
+    return bool(telling) and all(_right_for(context, other, case) for other in telling[:2])
 
 
 def kept_by_base(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
@@ -65,7 +62,7 @@ def kept_by_base(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
     if base is None:
         return False
     return all(
-        _is_right(
+        _right_for(
             context, replace(spec, frequencies=with_base(spec.frequencies, float(base) * n)), case
         )
         for n in _NEAR
@@ -77,4 +74,4 @@ def only_remapped(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
     rule = spec.frequencies
     if not isinstance(rule, ScaledRule):
         return False
-    return _is_right(context, replace(spec, frequencies=plain_rule(rule)), case)
+    return _right_for(context, replace(spec, frequencies=plain_rule(rule)), case)

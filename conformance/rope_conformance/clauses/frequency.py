@@ -7,7 +7,6 @@ import numpy as np
 from rope_conformance.accuracy.bound import unit_roundoff
 from rope_conformance.clauses._kept import kept_by_base, kept_by_width, only_remapped
 from rope_conformance.clauses.passthrough import demand_untouched
-from rope_conformance.diagnosis.shape_causes import APART, is_right
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case, at_width, cases, positions_within
 from rope_conformance.inputs.rows import row_cases
@@ -28,6 +27,7 @@ from rope_conformance.judging.probes import (
     other_widths,
     standard_case,
 )
+from rope_conformance.judging.questions import DISTINCT, is_right
 from rope_ref import RopeSpec
 
 
@@ -174,7 +174,7 @@ def widths(context: CheckContext, case: Case) -> None:
         _other(context, spec, case, f"wrong at head_dim={head_dim}, rotary_dim={rotary_dim}")
     except CheckFailure as failure:
         # The formula is right at the width it was made for: then it is not the formula.
-        if failure.fault is None and is_right(context, APART):
+        if failure.fault is None and is_right(context, DISTINCT):
             if kept_by_base(context, spec, case):
                 failure.fault = "cache"
             else:

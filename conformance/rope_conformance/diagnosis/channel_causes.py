@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.diagnosis.shape_causes import APART, is_right
 from rope_conformance.faults import Cause
 from rope_conformance.identification.conventions import map_at
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.probes import probe_position
+from rope_conformance.judging.questions import DISTINCT, is_right
 from rope_ref import RopeSpec, pair_channels
 
 __all__ = ["channel_cause"]
@@ -39,7 +39,7 @@ def channel_cause(context: CheckContext, second: RopeSpec) -> Cause | None:
     phase = np.array([position * spec.direction * spec.theta() for spec in specs])
     want = np.arctan2(np.sin(phase), np.cos(phase))
     wrong = np.argwhere(~_near(seen, want))
-    if not wrong.size and context.spec.pair_axes is not None and not is_right(context, APART):
+    if not wrong.size and context.spec.pair_axes is not None and not is_right(context, DISTINCT):
         words = "right where positions are equal on all axes: channels follow other axes"
         return Cause(words, "multi-axis", f"all {want.size} angles are right at {position}")
     if not wrong.size:

@@ -22,8 +22,6 @@ from rope_conformance.diagnosis.axis_causes import axis_searches, with_equal_axe
 from rope_conformance.diagnosis.channel_causes import channel_cause
 from rope_conformance.diagnosis.scaling_causes import applied_remaps, remap_suspects, wrong_rest
 from rope_conformance.diagnosis.shape_causes import (
-    APART,
-    is_right,
     wrong_alone,
     wrong_axes,
     wrong_order,
@@ -45,6 +43,7 @@ from rope_conformance.judging.probes import (
     probe_position,
     standard_case,
 )
+from rope_conformance.judging.questions import DISTINCT, is_right
 from rope_ref import PowerLaw, RopeSpec, pair_channels
 from rope_ref.scaling import ScaledRule
 
@@ -92,7 +91,7 @@ def likely_cause(context: CheckContext, case: Input, surface: str) -> Cause | No
         *(remapped if isinstance(context.spec.frequencies, ScaledRule) else ()),
         lambda: wrong_order(probe),
         lambda: _wrong_pairs(probe),
-        lambda: wrong_axes(probe, APART),
+        lambda: wrong_axes(probe, DISTINCT),
         lambda: _wrong_numbers(probe),
         lambda: _wrong_second_channel(probe),
     ]
@@ -105,7 +104,7 @@ def likely_cause(context: CheckContext, case: Input, surface: str) -> Cause | No
             lambda: wrong_size(probe, own),
             lambda: wrong_together(probe, own),
         ]
-    searches += [lambda: wrong_together(probe, APART), lambda: _wrong_from_somewhere(probe)]
+    searches += [lambda: wrong_together(probe, DISTINCT), lambda: _wrong_from_somewhere(probe)]
     if isinstance(case, Case):
         searches.append(lambda: _too_few_digits(probe, own))
     return _first(searches)

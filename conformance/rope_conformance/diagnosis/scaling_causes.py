@@ -21,11 +21,11 @@ from rope_conformance.diagnosis.alternative_frequencies import (
     readings,
     theta_of,
 )
-from rope_conformance.diagnosis.shape_causes import APART
 from rope_conformance.diagnosis.suspects import Complex, Suspect, measured_frequencies
 from rope_conformance.faults import Cause
 from rope_conformance.inputs.rule_variants import base_below
 from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.questions import DISTINCT
 from rope_ref import PowerLaw, RopeSpec, pair_channels
 from rope_ref.scaling import NTK, Axial, DynamicNTK, Linear, Llama3, LongRoPE, ScaledRule, YaRN
 from rope_ref.scaling.frequencies import RealRule
@@ -234,7 +234,7 @@ def wrong_rest(context: CheckContext) -> Cause | None:
     rest = np.setdiff1d(np.arange(context.spec.head_dim), pair_channels(context.spec))
     if not rest.size or abs(amplitude - 1) < _EQUAL:
         return None
-    case = context.cut(APART)
+    case = context.cut(DISTINCT)
     if not case.inside(context.claim):
         return None
     x = context.x(case)

@@ -16,11 +16,10 @@ from rope_conformance.accuracy.bound import unit_roundoff
 from rope_conformance.faults import Cause, Fault
 from rope_conformance.inputs.cases import Case
 from rope_conformance.judging.context import CheckContext
-from rope_conformance.judging.failures import CheckFailure, TargetRaised
+from rope_conformance.judging.questions import DISTINCT, is_right
 from rope_ref import RopeSpec, apply_rope
 
 __all__ = [
-    "is_right",
     "wrong_alone",
     "wrong_axes",
     "wrong_order",
@@ -33,21 +32,6 @@ Array = npt.NDArray[np.float64]
 
 _ROUNDINGS = 64  # roundings to the type of the data that a suspect may be off by
 _NEAR = 128  # no table ends so soon
-# Rows, tokens and heads of three different numbers: no axis can be taken for another.
-APART = Case(2, 4, 3, (3, 1, 0, 2), seed=5)
-
-
-def is_right(context: CheckContext, case: Case) -> bool:
-    """Whether an input, cut to the claimed axes, is claimed and rotated within the bound."""
-    case = context.cut(case)
-    if not case.inside(context.claim):
-        return False
-    x, p = context.x(case), context.positions(case)
-    try:
-        y = context.arrays.apply(x, p, strided=case.strided)
-    except (CheckFailure, TargetRaised):
-        return False
-    return bool((context.judge(y, x, p).ratio <= 1).all())
 
 
 def wrong_axes(context: CheckContext, case: Case) -> Cause | None:
@@ -157,7 +141,7 @@ def wrong_alone(context: CheckContext) -> Cause | None:
 
 def wrong_order(context: CheckContext) -> Cause | None:
     """Whether tokens get positions by their order, or in another one, in a small call."""
-    return _moved(context, APART, _by_order)
+    return _moved(context, DISTINCT, _by_order)
 
 
 def wrong_place(context: CheckContext, case: Case) -> Cause | None:

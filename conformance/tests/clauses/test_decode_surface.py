@@ -11,6 +11,7 @@ from rope_conformance.clauses._caches import offers
 from rope_conformance.inputs.cases import data_type
 from rope_conformance.inputs.sessions import Session
 from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.evidence import Evidence
 from rope_conformance.running.checking import run_check
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo import CONTROLS, WRONG
@@ -287,8 +288,8 @@ def test_keys_that_moved_stay_within_the_bound_and_come_near_it(way, dtype, monk
         largest = max(largest, float(judgement.ratio.max(initial=0)))
         counted(self, judgement)
 
-    counted = CheckContext.count
-    monkeypatch.setattr(CheckContext, "count", count)
+    counted = Evidence.count
+    monkeypatch.setattr(Evidence, "count", count)
     claim = rc.Claim(dtypes=(dtype,), profile="float32-power")
     moves = (("evict", 1, 30), ("keys",), ("evict", 3, 5), ("keys",))
     shifts = (("shift", 900), ("keys",), ("shift", -890), ("keys",))

@@ -14,7 +14,7 @@ import rope_conformance as rc
 from rope_conformance.clauses import all_checks
 from rope_conformance.clauses import logits as family
 from rope_conformance.clauses._score_inputs import score_cases
-from rope_conformance.clauses._scores import ExplicitFrequencies, allowed, given, true_scores
+from rope_conformance.clauses._scores import LogitsInput, allowed, given, true_scores
 from rope_conformance.inputs.cases import Case, QueriesKeys, data_type
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.running.shrinking import rebuild
@@ -76,7 +76,7 @@ def test_the_truth_is_two_matrices_between_query_and_key():
         assert abs(scores[0, h, i, j] - 0.25 * (q @ k)) < 1e-14 * 16
 
 
-def honest(what: ExplicitFrequencies, spec: RopeSpec, kind: Any, calc: Any) -> Any:
+def honest(what: LogitsInput, spec: RopeSpec, kind: Any, calc: Any) -> Any:
     """Scores in a type of calculation, q and k rounded to another in between."""
     theta = 1.0 / float(spec.frequencies.base) ** (
         np.arange(0, spec.rotary_dim, 2) / spec.rotary_dim
@@ -136,7 +136,7 @@ def test_a_score_of_nothing_must_be_nothing():
     """Zeros decide nothing, but anything else that comes of them is wrong."""
     context = context_of(SPEC, "float32", "float32")
     zero = np.zeros((1, 1, 1, 16), np.float32)
-    what = ExplicitFrequencies(zero, zero, np.array([3]), np.array([5]))
+    what = LogitsInput(zero, zero, np.array([3]), np.array([5]))
     limit, size = allowed(context, what, 1.0, "float32")
     assert size == 0
     assert 0 < limit < 1e-40
