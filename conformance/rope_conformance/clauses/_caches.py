@@ -5,21 +5,22 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
+from rope_conformance.clauses._variants import narrowed, with_amplitude
 from rope_conformance.inputs.cases import Case
-from rope_conformance.inputs.spec_variants import for_width
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
+from rope_conformance.judging.questions import is_right
 from rope_conformance.target.implementation import TargetError, Unsupported
-from rope_conformance.target.rule_parts import base_below
-from rope_ref import ExplicitFrequencies, RopeSpec
+from rope_ref import RopeSpec
 
-__all__ = ["begin", "offers", "context_on"]
+__all__ = ["begin", "context_on", "offers"]
 
-# YaRN's amplitude at factor 4, as published models have it.
+# YaRN's amplitude at factor 4, as published models have it: exact in no type.
 _AMPLITUDE = 1.1386294361119891
+
+_WITHOUT_A_CACHE = Case(1, 8, 1, range(8))
 
 
 def begin(context: CheckContext) -> Any:
@@ -75,8 +76,8 @@ def context_on(context: CheckContext, on: str) -> CheckContext | None:
     if on == "new":
         made.evidence.meter = context.evidence.meter
         return made
-    # Where it is wrong without a cache, or raises, that is for others to say.
-    if not _rotates_rightly(made):
+    # What is wrong without a cache, other clauses judge.
+    if not is_right(made, _WITHOUT_A_CACHE):
         context.evidence.notes.append(
             f"{on}: apply_rope is not right there, so no cache was judged"
         )
@@ -84,26 +85,9 @@ def context_on(context: CheckContext, on: str) -> CheckContext | None:
     return context.beside(made.implementation)
 
 
-def _rotates_rightly(context: CheckContext) -> bool:
-    """Whether a few tokens come out right that are no part of a request."""
-    case = Case(1, 8, 1, range(8))
-    x, positions = context.x(case), context.positions(case)
-    try:
-        judgement = context.judge(context.arrays.apply(x, positions), x, positions)
-    except (CheckFailure, TargetRaised):
-        return False
-    return bool((judgement.ratio <= 1).all())
-
-
 def _other_spec(spec: RopeSpec, on: str) -> RopeSpec | None:
-    """The spec that an object is made for."""
+    """The spec that an object is made for; None where it would be no other."""
     if on == "amplified":
-        plain = spec.frequencies.amplitude == 1
-        given = ExplicitFrequencies(spec.theta().tolist(), amplitude=_AMPLITUDE)
-        return replace(spec, frequencies=given) if plain else None
-    if on == "narrow":
-        width = spec.rotary_dim // 4 * 2
-        if base_below(spec.frequencies) is None or not width:
-            return None
-        return replace(spec, rotary_dim=width, frequencies=for_width(spec.frequencies, width))
-    return spec
+        other = with_amplitude(spec, _AMPLITUDE)
+        return other if other != spec else None
+    return narrowed(spec) if on == "narrow" else spec

@@ -14,8 +14,8 @@ import numpy as np
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.spec_variants import at_width, with_base
 from rope_conformance.judging.context import CheckContext
-from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import made_for, other_widths
+from rope_conformance.judging.questions import passes
 from rope_conformance.target.rule_parts import base_below, plain_rule
 from rope_ref import RopeSpec
 from rope_ref.scaling import ScaledRule
@@ -34,12 +34,9 @@ def judged(context: CheckContext, spec: RopeSpec, case: Case, message: str) -> N
             made.demand(made.judge(made.arrays.apply(x, positions), x, positions), message)
 
 
-def _is_right(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
-    try:
-        judged(context, spec, case, "")
-    except (CheckFailure, TargetRaised):
-        return False
-    return True
+def _right_for(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
+    """Whether the same target, made for another spec, is right, or does not support it."""
+    return passes(lambda: judged(context, spec, case, ""))
 
 
 def kept_by_width(context: CheckContext, spec: RopeSpec, case: Case, widths: Iterable[int]) -> bool:
@@ -57,7 +54,7 @@ def kept_by_width(context: CheckContext, spec: RopeSpec, case: Case, widths: Ite
         changed = np.abs(other.theta() - own.theta()) > _TELLING * own.theta()
         if changed.any() or spec.frequencies.amplitude != context.spec.frequencies.amplitude:
             telling.append(other)
-    return bool(telling) and all(_is_right(context, other, case) for other in telling[:2])
+    return bool(telling) and all(_right_for(context, other, case) for other in telling[:2])
 
 
 def kept_by_base(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
@@ -66,7 +63,7 @@ def kept_by_base(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
     if base is None:
         return False
     return all(
-        _is_right(
+        _right_for(
             context, replace(spec, frequencies=with_base(spec.frequencies, float(base) * n)), case
         )
         for n in _NEAR
@@ -78,4 +75,4 @@ def only_remapped(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
     rule = spec.frequencies
     if not isinstance(rule, ScaledRule):
         return False
-    return _is_right(context, replace(spec, frequencies=plain_rule(rule)), case)
+    return _right_for(context, replace(spec, frequencies=plain_rule(rule)), case)

@@ -19,6 +19,7 @@ from rope_conformance.inputs.cases import Case
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import pairs
+from rope_conformance.judging.questions import within_bound
 from rope_conformance.target.frameworks import Array
 from rope_conformance.target.implementation import Implementation
 from rope_ref import cos_sin
@@ -69,7 +70,7 @@ def _once_used(
         after = call_layer(new, arrays, positions)
     except (CheckFailure, TargetRaised):
         return None
-    right = (_is_right(new, y, x, positions) for x, y in zip(arrays[:2], after, strict=False))
+    right = (within_bound(new, y, x, positions) for x, y in zip(arrays[:2], after, strict=False))
     words = "a new object does it rightly, this one was used before"
     return (words, "cache") if all(right) else None
 
@@ -79,7 +80,7 @@ def _exchanged(
 ) -> tuple[str, Fault] | None:
     """Whether one array holds what the other should."""
     other = arrays[1 - "qk".index(name)]
-    if other.shape == y.shape and _is_right(context, y, other, positions):
+    if other.shape == y.shape and within_bound(context, y, other, positions):
         return f"{name} holds what belongs into the other", "aliasing"
     return None
 
@@ -110,18 +111,13 @@ def _other_head(
     ratio = judge(y, x, positions, context.spec, context.dtype, context.profile).ratio
     wrong = np.flatnonzero(~(ratio <= 1).all(axis=(0, 1, 3)))
     for h, g in itertools.product(wrong[:1].tolist(), range(x.shape[2])):
-        if g != h and _is_right(context, y[:, :, [h]], x[:, :, [g]], positions):
+        if g != h and within_bound(context, y[:, :, [h]], x[:, :, [g]], positions):
             return f"head {h} holds what belongs into head {g}", "broadcast"
     if x.shape[1] == x.shape[2] and positions.ndim == 1:
         x, y = x.swapaxes(1, 2), y.swapaxes(1, 2)
-        if _is_right(context, y, x, positions):
+        if within_bound(context, y, x, positions):
             return "the phases go along the heads instead of the tokens", "broadcast"
     return None
-
-
-def _is_right(context: CheckContext, y: Array, x: Array, positions: Array) -> bool:
-    ratio = judge(y, x, positions, context.spec, context.dtype, context.profile).ratio
-    return bool((ratio <= 1).all())
 
 
 def _cause(context: CheckContext, case: Case, name: str) -> tuple[str, Fault] | None:

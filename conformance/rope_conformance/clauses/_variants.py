@@ -1,33 +1,54 @@
-"""The same target made for a spec with something more in it: an amplitude, channels that stay.
+"""The same RoPE with something more in it: an amplitude, channels that do not rotate.
 
-What comes back is a context of it, or a string that says why there is none. One that does
-not rotate as the other spec does is none: that is the affair of other clauses.
+As a spec, and as a context of the same target made for it, or a string that says why there is
+none. A target that does not rotate by such a spec gets no context: other clauses judge that.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from rope_conformance.accuracy.residual import judge
 from rope_conformance.inputs.spec_variants import for_width
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import numeric_fixed
+from rope_conformance.judging.questions import within_bound
 from rope_conformance.target.frameworks import NamespaceError
 from rope_conformance.target.implementation import TargetError, Unsupported
 from rope_conformance.target.rule_parts import base_below
 from rope_ref import ExplicitFrequencies, RopeSpec
 
+__all__ = [
+    "OTHER_AMPLITUDE",
+    "amplified",
+    "half_rotated",
+    "narrowed",
+    "reason",
+    "unamplified",
+    "with_amplitude",
+]
+
 OTHER_AMPLITUDE = 1.25  # exact in every type, and so is its square
+
+
+def with_amplitude(spec: RopeSpec, amplitude: float) -> RopeSpec:
+    """The same frequencies with an amplitude, where there is none yet."""
+    if spec.frequencies.amplitude != 1:
+        return spec
+    return replace(spec, frequencies=ExplicitFrequencies(spec.theta(), amplitude=amplitude))
+
+
+def narrowed(spec: RopeSpec) -> RopeSpec | None:
+    """The same RoPE on half of the channels, rounded down to pairs; None if it has no such."""
+    width = spec.rotary_dim // 4 * 2
+    if not width or base_below(spec.frequencies) is None or spec.pair_axes is not None:
+        return None
+    return replace(spec, rotary_dim=width, frequencies=for_width(spec.frequencies, width))
 
 
 def amplified(context: CheckContext) -> CheckContext | str:
     """With an amplitude that is not 1."""
-    spec = context.spec
-    if spec.frequencies.amplitude == 1:
-        spec = replace(
-            spec, frequencies=ExplicitFrequencies(spec.theta(), amplitude=OTHER_AMPLITUDE)
-        )
+    spec = with_amplitude(context.spec, OTHER_AMPLITUDE)
     return _made(context, spec, f"with the amplitude {OTHER_AMPLITUDE}")
 
 
@@ -41,13 +62,10 @@ def unamplified(context: CheckContext) -> CheckContext | str:
 
 def half_rotated(context: CheckContext) -> CheckContext | str:
     """With channels that do not rotate."""
-    spec = context.spec
-    if spec.rotary_dim == spec.head_dim:
-        fixed = base_below(spec.frequencies) is None or spec.pair_axes is not None
-        if spec.head_dim < 4 or fixed:
-            return "every channel rotates"
-        width = spec.head_dim // 4 * 2
-        spec = replace(spec, rotary_dim=width, frequencies=for_width(spec.frequencies, width))
+    whole = context.spec.rotary_dim == context.spec.head_dim
+    spec = narrowed(context.spec) if whole else context.spec
+    if spec is None:
+        return "every channel rotates"
     return _made(context, spec, "with channels that do not rotate")
 
 
@@ -72,5 +90,5 @@ def _made(context: CheckContext, spec: RopeSpec, words: str) -> CheckContext | s
         y = made.arrays.apply(x, positions)
     except (CheckFailure, TargetRaised, NamespaceError) as error:
         return f"{words}: {error}"
-    ratio = judge(y, x, positions, made.spec, made.dtype, made.profile).ratio
-    return made if (ratio <= 1).all() else f"{words} it does not rotate as it should"
+    right = within_bound(made, y, x, positions)
+    return made if right else f"{words} it does not rotate as it should"

@@ -25,6 +25,7 @@ from rope_conformance.inputs.cases import Case, cases
 from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
+from rope_conformance.judging.questions import passes
 from rope_conformance.target.frameworks import Array
 
 if TYPE_CHECKING:
@@ -159,11 +160,8 @@ def _judge_layer(
 def _wrong_alone(context: CheckContext, case: Case, arrays: tuple[Array, Array, Array]) -> bool:
     """Whether a new object, where one can be made, fails with nothing beside the arrays."""
     new = context.anew() if context.implementation.is_factory else context
-    try:
-        demand_layer(new, case, arrays, call_layer(new, arrays, context.positions(case)))
-    except CheckFailure:
-        return True
-    return False
+    positions = context.positions(case)
+    return not passes(lambda: demand_layer(new, case, arrays, call_layer(new, arrays, positions)))
 
 
 def _in_memory(context: CheckContext) -> list[Case]:

@@ -13,7 +13,6 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from rope_conformance.accuracy.residual import judge
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.configs import (
     ModelConfig,
@@ -25,6 +24,7 @@ from rope_conformance.inputs.configs import (
 from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
+from rope_conformance.judging.questions import is_right
 from rope_conformance.target.implementation import Implementation, TargetError
 from rope_conformance.target.rule_parts import has_length
 from rope_ref import RopeSpec, spec_from_hf_config
@@ -225,13 +225,7 @@ def _demand_same_meaning(mapping: dict[str, Any], spec: RopeSpec) -> None:
 
 def _is_itself(context: CheckContext, case: Case) -> bool:
     """Whether the object under test rotates by its own spec."""
-    x, positions = context.x(case), context.positions(case)
-    try:
-        y = context.arrays.apply(x, positions)
-    except (TargetRaised, CheckFailure):
-        return False
-    ratio = judge(y, x, positions, context.spec, context.dtype, context.profile).ratio
-    return bool((ratio <= 1).all())
+    return is_right(context.beside(context.implementation), case)
 
 
 def _read_again(context: CheckContext, case: ModelConfig) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 
 from rope_conformance.clauses._layer import demand_positions
 from rope_conformance.clauses.passthrough import same_numbers
-from rope_conformance.diagnosis.shape_causes import is_right
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.claimed_positions import free_positions
 from rope_conformance.inputs.rows import row_cases
@@ -21,6 +20,7 @@ from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import factory_only, numeric_cases, numeric_fixed, oracle
+from rope_conformance.judging.questions import is_right
 from rope_conformance.target.frameworks import Array
 from rope_conformance.target.process_state import changes, remember, settings_restored
 from rope_conformance.target.views import View

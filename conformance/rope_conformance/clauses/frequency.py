@@ -7,7 +7,6 @@ import numpy as np
 from rope_conformance.accuracy.number_types import unit_roundoff
 from rope_conformance.clauses._kept import kept_by_base, kept_by_width, only_remapped
 from rope_conformance.clauses.passthrough import demand_untouched
-from rope_conformance.diagnosis.shape_causes import DISTINCT, is_right
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case, cases
 from rope_conformance.inputs.claimed_positions import positions_within
@@ -29,6 +28,7 @@ from rope_conformance.judging.probes import (
     other_widths,
     standard_case,
 )
+from rope_conformance.judging.questions import DISTINCT, is_right
 from rope_conformance.target.rule_parts import base_below
 from rope_ref import RopeSpec
 

@@ -18,6 +18,7 @@ from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import numeric_fixed, pairs
+from rope_conformance.target.frameworks import Array
 
 _AXES = {"row": 0, "token": 1, "head": 2}
 
@@ -197,7 +198,7 @@ _FORMS: dict[Form, str] = {
 }
 
 
-def _in_other_forms(context: CheckContext, x: np.ndarray, positions: np.ndarray) -> None:
+def _in_other_forms(context: CheckContext, x: Array, positions: Array) -> None:
     """Compare with the reference where the same positions are said in another form."""
     for form in _other_forms(context, positions):
         words = f"wrong where positions from {int(positions[0])} on are given {_FORMS[form]}"
@@ -215,7 +216,7 @@ def _in_other_forms(context: CheckContext, x: np.ndarray, positions: np.ndarray)
             raise
 
 
-def _other_forms(context: CheckContext, positions: np.ndarray) -> list[Form]:
+def _other_forms(context: CheckContext, positions: Array) -> list[Form]:
     """The forms that can say these positions beside the one chosen by `ArrayAdapter.apply`."""
     claim, own = context.claim, context.namespace
     if not context.implementation.has("apply") or positions.ndim > 1:

@@ -51,7 +51,7 @@ def _judge(context: CheckContext, case: Asked) -> None:
             try:
                 result, got = _answer(asked, request)
             except CheckFailure as failure:
-                if n and _right_alone(context, request):
+                if n and _answered_rightly(context, request):
                     raise CheckFailure(f"{failure}; {_ALONE}", fault="cache") from None
                 raise
             answers.append((result, got))
@@ -75,7 +75,8 @@ def _judge(context: CheckContext, case: Asked) -> None:
 _ALONE = "the same request alone is answered rightly"
 
 
-def _right_alone(context: CheckContext, request: PositionRequest) -> bool:
+def _answered_rightly(context: CheckContext, request: PositionRequest) -> bool:
+    """Whether a new object, asked nothing else, answers a request rightly."""
     try:
         _, got = _answer(_anew(context), request)
     except (CheckFailure, TargetRaised):
@@ -158,7 +159,7 @@ def _likely(
     got: Integers,
 ) -> tuple[str, Fault | None]:
     """The wrong formula that explains an answer, in words, and the class of such a fault."""
-    if before and _right_alone(context, request):
+    if before and _answered_rightly(context, request):
         stale = any(np.array_equal(right_positions(one).clip(min=0), got) for one in before)
         # What is in the cache is what decoding asks about; elsewhere nothing should be kept.
         return _ALONE, "cache" if stale or request.kind != "decoding" else None

@@ -23,6 +23,7 @@ from rope_conformance.judging.probes import (
     pairs,
     standard_case,
 )
+from rope_conformance.judging.questions import passes
 from rope_conformance.target.frameworks import Array
 from rope_ref import RopeSpec, pair_channels
 
@@ -157,21 +158,17 @@ def values(context: CheckContext, case: Case) -> None:
             _judge_table(at_spec, case)
         except CheckFailure as failure:
             failure.fault = failure.fault or ("broadcast" if case.rows else fault_at(context, spec))
-            if failure.fault is None and _right_alone(at_spec, case, failure):
+            if failure.fault is None and _entry_right_alone(at_spec, case, failure):
                 failure.fault = "kernel-shape"
             raise
 
 
-def _right_alone(context: CheckContext, case: Case, failure: CheckFailure) -> bool:
+def _entry_right_alone(context: CheckContext, case: Case, failure: CheckFailure) -> bool:
     """Whether the wrong entry of a range of positions is right when it is asked for alone."""
     if failure.spot is None or not isinstance(case.positions, range):
         return False
-    one = case.positions[failure.spot.token]
-    try:
-        _judge_table(context, replace(case, tokens=1, positions=(one,)))
-    except CheckFailure:
-        return False
-    return True
+    one = replace(case, tokens=1, positions=(case.positions[failure.spot.token],))
+    return passes(lambda: _judge_table(context, one))
 
 
 def _judge_table(context: CheckContext, case: Case) -> None:

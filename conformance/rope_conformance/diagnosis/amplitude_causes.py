@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from rope_conformance.accuracy.number_types import FloatArray, unit_roundoff
-from rope_conformance.diagnosis.shape_causes import DISTINCT
 from rope_conformance.diagnosis.suspects import Suspect
 from rope_conformance.diagnosis.turns import Complex, turned
 from rope_conformance.faults import Cause
 from rope_conformance.judging.context import CheckContext
+from rope_conformance.judging.questions import DISTINCT
 from rope_ref import pair_channels
 from rope_ref.scaling import LongRoPE, ScaledRule, YaRN
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rope_conformance.diagnosis.shape_causes import DISTINCT, is_right
 from rope_conformance.faults import Cause
 from rope_conformance.identification.conventions import map_at
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.probes import probe_position
+from rope_conformance.judging.questions import DISTINCT, is_right
 from rope_conformance.target.frameworks import Array
 from rope_ref import RopeSpec, pair_channels
 

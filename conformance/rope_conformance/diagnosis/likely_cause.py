@@ -22,8 +22,6 @@ from rope_conformance.diagnosis.number_causes import wrong_numbers, wrong_when_n
 from rope_conformance.diagnosis.pair_causes import wrong_pairs, wrong_second_channel
 from rope_conformance.diagnosis.scaling_causes import scaling_suspects
 from rope_conformance.diagnosis.shape_causes import (
-    DISTINCT,
-    is_right,
     wrong_alone,
     wrong_axes,
     wrong_order,
@@ -35,6 +33,7 @@ from rope_conformance.faults import Cause
 from rope_conformance.inputs.cases import Case, Input
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
+from rope_conformance.judging.questions import DISTINCT, is_right
 from rope_ref.scaling import ScaledRule
 
 __all__ = ["likely_cause"]

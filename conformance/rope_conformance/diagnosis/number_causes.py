@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from rope_conformance.diagnosis.scaling_causes import scaling_suspects, unclaimed_scalings
-from rope_conformance.diagnosis.shape_causes import is_right
 from rope_conformance.diagnosis.suspects import Suspect, suspects
 from rope_conformance.diagnosis.turns import Complex, agreement, probed, right_turn, tolerance
 from rope_conformance.faults import Cause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.probes import standard_case
+from rope_conformance.judging.questions import is_right
 from rope_conformance.target.frameworks import Array
 from rope_conformance.target.rule_parts import has_length
 from rope_ref import RopeSpec

@@ -14,13 +14,11 @@ from rope_conformance.accuracy.number_types import FloatArray, unit_roundoff
 from rope_conformance.faults import Cause, Fault
 from rope_conformance.inputs.cases import Case
 from rope_conformance.judging.context import CheckContext
-from rope_conformance.judging.failures import CheckFailure, TargetRaised
+from rope_conformance.judging.questions import DISTINCT, is_right
 from rope_conformance.target.frameworks import Array
 from rope_ref import RopeSpec, apply_rope
 
 __all__ = [
-    "DISTINCT",
-    "is_right",
     "wrong_alone",
     "wrong_axes",
     "wrong_order",
@@ -31,21 +29,6 @@ __all__ = [
 
 _ROUNDINGS = 64  # roundings to the type of the data that a suspect may be off by
 _NEAR = 128  # no table has fewer rows
-# The numbers of rows, tokens and heads differ: no axis can be taken for another.
-DISTINCT = Case(2, 4, 3, (3, 1, 0, 2), seed=5)
-
-
-def is_right(context: CheckContext, case: Case) -> bool:
-    """Whether an input, cut to the claimed axes, is claimed and rotated within the bound."""
-    case = context.cut(case)
-    if not case.inside(context.claim):
-        return False
-    x, p = context.x(case), context.positions(case)
-    try:
-        y = context.arrays.apply(x, p, strided=case.strided)
-    except (CheckFailure, TargetRaised):
-        return False
-    return bool((context.judge(y, x, p).ratio <= 1).all())
 
 
 def wrong_axes(context: CheckContext, case: Case) -> Cause | None:
