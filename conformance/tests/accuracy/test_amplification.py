@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from rope_conformance.accuracy.amplification import amplification, amplitude_roundings
 from rope_conformance.accuracy.bound import bound, judge, profile_named, unit_roundoff
 from rope_conformance.zoo import CONTROLS
-from rope_conformance.zoo.honest import scaled
-from rope_conformance.zoo.honest.scaled import amplitude_of, rotated, theta_of
+from rope_conformance.zoo.honest import scaled as honest_scalings
+from rope_conformance.zoo.parts import scaling_formulas
+from rope_conformance.zoo.parts.scaling_formulas import amplitude_of, rotated, theta_of
 from rope_ref import ExplicitFrequencies, PowerLaw, RopeSpec
 from rope_ref.scaling import (
     NTK,
@@ -39,7 +40,7 @@ HABITS = {"all in float32": F, "single numbers in Python's": float}
 SCALED = {
     name: each.factory
     for name, each in CONTROLS.items()
-    if each.factory.__module__ == scaled.__name__
+    if each.factory.__module__ == honest_scalings.__name__
 }
 
 
@@ -60,7 +61,7 @@ def by_product(base, rule, width):
 
 
 LADDERS = {
-    "power": scaled._ladder,
+    "power": scaling_formulas._ladder,
     "exp": by_exp,
     "exp-single": by_single_exp,
     "product": by_product,
@@ -125,7 +126,7 @@ def off(rule, rotary_dim, number):
 @pytest.mark.parametrize("habit", HABITS)
 def test_no_frequency_takes_more_roundings_than_are_counted(recipe, habit, monkeypatch):
     """theta_i is off by at most m_i - 1 units; the product with the position is the last."""
-    monkeypatch.setattr(scaled, "_ladder", LADDERS[recipe])
+    monkeypatch.setattr(scaling_formulas, "_ladder", LADDERS[recipe])
     nearest = {}
     for n, rotary_dim in enumerate(WIDTHS):
         for k, base in enumerate(BASES):

@@ -20,7 +20,7 @@ from rope_conformance.running.checking import run_check
 from rope_conformance.running.shrinking import rebuild
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo import CONTROLS, WRONG
-from rope_conformance.zoo.wrong.plans import Planner
+from rope_conformance.zoo.parts.plans import Planner
 from rope_ref import RopeSpec
 
 SPEC = RopeSpec(64, layout="half")
