@@ -18,7 +18,7 @@ from rope_conformance.accuracy.bound import (
     pair_norm,
     per_token,
 )
-from rope_conformance.clauses.passthrough import same_numbers
+from rope_conformance.clauses._arrays import same_numbers
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case, free_positions, positions_within
 from rope_conformance.judging.context import CheckContext
