@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rope_conformance.accuracy.bound import bound
 from rope_conformance.accuracy.residual import compare, pair_norm, per_token
-from rope_conformance.clauses.passthrough import same_numbers
+from rope_conformance.clauses._arrays import passing_channels, same_numbers
 from rope_conformance.inputs.cases import Case
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
@@ -102,7 +102,7 @@ def judge_length(context: CheckContext, x: Any, y: Any, positions: Any, words: s
             f"pairs become up to {claimed * np.max(length / r):.7g} times as long, in the middle "
             f"{seen:.7g}; the amplitude is {claimed:.7g} by {words}"
         )
-    rest = np.setdiff1d(np.arange(context.spec.head_dim), pair_channels(context.spec))
+    rest = passing_channels(context.spec)
     if not same_numbers(x[..., rest], y[..., rest]).all():
         raise CheckFailure(
             "channels that do not rotate did not keep their length, though the amplitude is on cos "

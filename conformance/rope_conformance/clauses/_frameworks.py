@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.clauses._arrays import same_numbers
 from rope_conformance.clauses._objects import fresh, own_copy, rotate
-from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs.cases import Case
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised

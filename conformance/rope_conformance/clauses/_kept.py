@@ -11,10 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from rope_conformance.clauses._openers import other_widths
+from rope_conformance.clauses._other_specs import made_for
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.spec_variants import at_width, with_base
 from rope_conformance.judging.context import CheckContext
-from rope_conformance.judging.probes import made_for, other_widths
 from rope_conformance.judging.questions import passes
 from rope_conformance.target.rule_parts import base_below, plain_rule
 from rope_ref import RopeSpec

@@ -12,8 +12,9 @@ import numpy as np
 from rope_conformance.accuracy.bound import bound
 from rope_conformance.accuracy.number_types import unit_roundoff
 from rope_conformance.accuracy.residual import judge, pair_norm, per_token
+from rope_conformance.clauses._arrays import same_numbers
 from rope_conformance.clauses._layer import call_layer, key_heads
-from rope_conformance.clauses.passthrough import same_numbers
+from rope_conformance.clauses._other_specs import new_object
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case
 from rope_conformance.judging.context import CheckContext
@@ -63,9 +64,9 @@ def _once_used(
     context: CheckContext, case: Case, arrays: Sequence[Array]
 ) -> tuple[str, Fault] | None:
     """Whether a new object does it rightly."""
-    if not context.implementation.is_factory:
+    new, positions = new_object(context), context.positions(case)
+    if new is None:
         return None
-    new, positions = context.anew(), context.positions(case)
     try:
         after = call_layer(new, arrays, positions)
     except (CheckFailure, TargetRaised):

@@ -12,7 +12,7 @@ import numpy as np
 from rope_conformance.accuracy.bound import bound
 from rope_conformance.accuracy.profiles import Profile
 from rope_conformance.accuracy.residual import Judgement, compare, judge, pair_norm, per_token
-from rope_conformance.clauses.passthrough import same_numbers
+from rope_conformance.clauses._arrays import same_numbers
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.claimed_positions import free_positions, positions_within

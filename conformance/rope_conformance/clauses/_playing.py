@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rope_conformance.accuracy.residual import Judgement
+from rope_conformance.clauses._arrays import passing_channels, same_numbers
 from rope_conformance.clauses._caches import begin, context_on
 from rope_conformance.clauses._hints import instead
 from rope_conformance.clauses._judging import judged_by_tables, looked_at, real_tokens
@@ -22,7 +23,6 @@ from rope_conformance.clauses._lengths import (
     other_length,
     readings,
 )
-from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cache_positions import CONVENTIONS, CachePositions, Convention
 from rope_conformance.inputs.cases import Case
@@ -30,7 +30,6 @@ from rope_conformance.inputs.sessions import Session
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, Spot, TargetRaised
 from rope_conformance.target.frameworks import Array, data_type
-from rope_ref import pair_channels
 
 __all__ = ["play"]
 
@@ -313,7 +312,7 @@ class _Player:
 
     def _demand_untouched(self, what: str, x: Array, y: Array, real: Array) -> None:
         """Channels that do not rotate are as they were."""
-        rest = np.setdiff1d(np.arange(x.shape[-1]), pair_channels(self.context.spec))
+        rest = passing_channels(self.context.spec)
         same = same_numbers(x[..., rest], y[..., rest]) | ~real[..., None, None]
         if not same.all():
             row, token, head, n = (int(i) for i in np.argwhere(~same)[0])

@@ -13,7 +13,9 @@ import numpy.typing as npt
 from rope_conformance.accuracy.bound import bound
 from rope_conformance.accuracy.number_types import tiny, unit_roundoff
 from rope_conformance.accuracy.residual import DECISIVE, pair_norm, per_token
+from rope_conformance.clauses._arrays import passing_channels
 from rope_conformance.clauses._layer import placed
+from rope_conformance.clauses._other_specs import new_object
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.position_axes import place_in_words
@@ -158,7 +160,7 @@ def allowed(
         _lengths(context, x, p) for x, p in ((what.q, what.q_positions), (what.k, what.k_positions))
     )
     r_k, e_k = (np.repeat(part, group, axis=1) for part in (r_k, e_k))
-    rest = np.setdiff1d(np.arange(spec.head_dim), pair_channels(spec))
+    rest = passing_channels(spec)
     q_rest, k_rest = (
         np.abs(np.asarray(x[..., rest], np.float64)).transpose(0, 2, 1, 3) for x in (what.q, what.k)
     )
@@ -317,13 +319,6 @@ def _alone(what: LogitsInput, place: tuple[int, ...]) -> LogitsInput | None:
         for p, t in ((what.q_positions, i), (what.k_positions, j))
     )
     return LogitsInput(q, k, *positions)
-
-
-def new_object(context: CheckContext) -> CheckContext | None:
-    """A context of the same target made anew, where it can be."""
-    if not context.implementation.is_factory:
-        return None
-    return context.anew()
 
 
 def _suspects(what: LogitsInput) -> Iterator[tuple[str, Fault, LogitsInput]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rope_conformance.clauses._openers import made_anew
 from rope_conformance.inputs.spec_variants import for_width
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
@@ -77,8 +78,8 @@ def reason(made: CheckContext | str) -> str | None:
 def _made(context: CheckContext, spec: RopeSpec, words: str) -> CheckContext | str:
     if spec == context.spec:
         made = context.beside(context.implementation)
-    elif not context.implementation.is_factory:
-        return "a plain callable is judged for one spec; a factory is made for several"
+    elif lacking := made_anew(context):
+        return lacking
     else:
         try:
             made = context.anew(spec)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rope_conformance.clauses._arrays import same_numbers
 from rope_conformance.clauses._layer import (
     call_layer,
     demand_positions,
@@ -20,7 +21,8 @@ from rope_conformance.clauses._layer import (
     sent,
 )
 from rope_conformance.clauses._layer_hints import demand_layer
-from rope_conformance.clauses.passthrough import same_numbers
+from rope_conformance.clauses._openers import claims_rows
+from rope_conformance.clauses._other_specs import new_object
 from rope_conformance.inputs.cases import Case, cases
 from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
@@ -66,7 +68,7 @@ def _generated(context: CheckContext) -> SearchStrategy[Case]:
     from hypothesis import strategies as st
 
     drawn = [cases(context.claim)]
-    if "bt" in context.claim.position_forms and "b" in context.claim.axes:
+    if claims_rows(context.claim):
         drawn.append(cases(context.claim, rows=True))
 
     def grouped(case: Case, shared: int) -> Case:
@@ -159,7 +161,7 @@ def _judge_layer(
 
 def _wrong_alone(context: CheckContext, case: Case, arrays: tuple[Array, Array, Array]) -> bool:
     """Whether a new object, where one can be made, fails with nothing beside the arrays."""
-    new = context.anew() if context.implementation.is_factory else context
+    new = new_object(context) or context
     positions = context.positions(case)
     return not passes(lambda: demand_layer(new, case, arrays, call_layer(new, arrays, positions)))
 

@@ -9,6 +9,7 @@ import numpy as np
 from rope_conformance.accuracy.bound import bound
 from rope_conformance.accuracy.number_types import unit_roundoff
 from rope_conformance.accuracy.residual import compare, judge, pair_norm, per_token
+from rope_conformance.clauses._openers import claims_rows
 from rope_conformance.clauses.score import demand_same_scores
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.position_axes import at_one_place, axes_of, on_all_axes
@@ -121,7 +122,7 @@ def _as_many(context: CheckContext) -> list[Case]:
         return tuple(min(start + (first + 3 * n * n) % 97, high) for n in range(tokens))
 
     result = [Case(2, tokens, 3, row(tokens, 0)) for tokens in (axes, axes + 1)]
-    if "bt" in context.claim.position_forms and "b" in context.claim.axes:
+    if claims_rows(context.claim):
         for tokens in (axes, axes + 2, 1):
             rows = tuple(row(tokens, 7 * b * b) for b in range(axes))
             result.append(Case(axes, tokens, 2, rows))

@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from rope_conformance.clauses._arrays import same_numbers
 from rope_conformance.clauses._layer import demand_positions
-from rope_conformance.clauses.passthrough import same_numbers
+from rope_conformance.clauses._openers import claims_rows, factory_only
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.claimed_positions import free_positions
 from rope_conformance.inputs.rows import row_cases
 from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
-from rope_conformance.judging.probes import factory_only, numeric_cases, numeric_fixed, oracle
+from rope_conformance.judging.probes import numeric_cases, numeric_fixed, oracle
 from rope_conformance.judging.questions import is_right
 from rope_conformance.target.frameworks import Array
 from rope_conformance.target.process_state import changes, remember, settings_restored
@@ -47,7 +48,7 @@ def kept(context: CheckContext, case: Case) -> None:
 
 def _also_rows(context: CheckContext) -> list[Case]:
     """The fixed inputs, and one where rows have positions of their own, if that is claimed."""
-    rows = "bt" in context.claim.position_forms and "b" in context.claim.axes
+    rows = claims_rows(context.claim)
     return [*numeric_fixed(context), *(row_cases(context.claim)[:1] if rows else [])]
 
 

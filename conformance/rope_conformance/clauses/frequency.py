@@ -6,6 +6,8 @@ import numpy as np
 
 from rope_conformance.accuracy.number_types import unit_roundoff
 from rope_conformance.clauses._kept import kept_by_base, kept_by_width, only_remapped
+from rope_conformance.clauses._openers import claims_rows, factory_only, other_widths
+from rope_conformance.clauses._other_specs import fault_at, made_for, other_specs
 from rope_conformance.clauses.passthrough import demand_untouched
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case, cases
@@ -18,14 +20,9 @@ from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import (
     all_positions,
     angles_probe,
-    factory_only,
     far_fixed,
-    fault_at,
-    made_for,
     numeric_cases,
     oracle,
-    other_specs,
-    other_widths,
     standard_case,
 )
 from rope_conformance.judging.questions import DISTINCT, is_right
@@ -119,9 +116,7 @@ def real(context: CheckContext, case: Case) -> None:
     reference="rope_ref.rotation:apply_rope",
     fault="broadcast",
     opened_by=lambda context: (
-        None
-        if "bt" in context.claim.position_forms and "b" in context.claim.axes
-        else "positions of shape (B, T) are not claimed"
+        None if claims_rows(context.claim) else "positions of shape (B, T) are not claimed"
     ),
     any_map=True,
     fixed=lambda context: row_cases(context.claim),

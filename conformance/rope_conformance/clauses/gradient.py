@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rope_conformance.clauses._arrays import passing_channels, same_numbers
 from rope_conformance.clauses._gradients import (
     NotDifferentiable,
     checked_gradient,
@@ -18,12 +19,12 @@ from rope_conformance.clauses._gradients import (
     torch_result,
 )
 from rope_conformance.clauses._layer import demand_positions, large_layers, placed
+from rope_conformance.clauses._openers import claims_rows
 from rope_conformance.clauses._variants import (
     amplified,
     half_rotated,
     reason,
 )
-from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.inputs.cases import Case, cases
 from rope_conformance.inputs.shapes import FEW_SHAPES, usual_shape
 from rope_conformance.judging.clause import clause
@@ -31,7 +32,6 @@ from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import numeric_fixed
 from rope_conformance.target.frameworks import NamespaceError
-from rope_ref import pair_channels
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -88,22 +88,18 @@ def _fixed(context: CheckContext) -> list[Case]:
         usual = [*usual[: len(_SHAPES)], *usual[-5:]]
     else:
         usual += [replace(case, parameter=0) for case in large_layers(context)]
-    if not _rows(context):
+    if not claims_rows(context.claim):
         return usual
     batch, tokens, heads = usual_shape(context.claim)
     rows = tuple(tuple(placed(context.claim, start, tokens)) for start in (40, 3, 17, 8)[:batch])
     return [*usual, context.cut(Case(batch, tokens, heads, rows))]
 
 
-def _rows(context: CheckContext) -> bool:
-    return "bt" in context.claim.position_forms and "b" in context.claim.axes
-
-
 def _drawn(context: CheckContext) -> SearchStrategy[Case]:
     from hypothesis import strategies as st
 
     drawn = [cases(context.claim, few=_SHAPES)]
-    if _rows(context) and not context.namespace.fixed_shapes:
+    if claims_rows(context.claim) and not context.namespace.fixed_shapes:
         drawn.append(cases(context.claim, rows=True))
     return st.one_of(drawn).map(context.cut)
 
@@ -184,7 +180,7 @@ def passthrough(context: CheckContext, case: Case) -> None:
         got = gradient(some, x, g, positions)
     finally:
         context.absorb(some)
-    rest = np.setdiff1d(np.arange(some.spec.head_dim), pair_channels(some.spec))
+    rest = passing_channels(some.spec)
     bad = np.argwhere(~same_numbers(g[..., rest], got[..., rest]))
     if bad.size:
         row, token, head, n = (int(i) for i in bad[0])

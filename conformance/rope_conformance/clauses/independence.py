@@ -9,7 +9,8 @@ import numpy as np
 
 from rope_conformance.accuracy.bound import bound
 from rope_conformance.accuracy.residual import compare, pair_norm, per_token
-from rope_conformance.clauses.passthrough import same_numbers
+from rope_conformance.clauses._arrays import same_numbers
+from rope_conformance.clauses._openers import start_anywhere
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.claimed_positions import free_positions
 from rope_conformance.inputs.shapes import usual_shape
@@ -150,11 +151,7 @@ def nan(context: CheckContext, case: Case) -> None:
     reference="rope_ref.table:cos_sin",
     fault="position",
     surface=EITHER,
-    opened_by=lambda context: (
-        None
-        if free_positions(context.claim) or "offset" in context.claim.position_forms
-        else "needs positions that can start anywhere"
-    ),
+    opened_by=start_anywhere,
     fixed=lambda context: _sequences(context),
     minimum=50,
     numeric=True,

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from rope_conformance.clauses._arrays import same_numbers
 from rope_conformance.clauses._layer import demand_positions, placed
+from rope_conformance.clauses._openers import start_anywhere
+from rope_conformance.clauses._other_specs import new_object
 from rope_conformance.clauses._score_inputs import cut_both, large_scores, score_cases
 from rope_conformance.clauses._scores import (
     LogitsInput,
@@ -18,7 +21,6 @@ from rope_conformance.clauses._scores import (
     demand_scores,
     explained,
     given,
-    new_object,
     scale_of,
     true_scores,
     wrong_scores,
@@ -29,7 +31,6 @@ from rope_conformance.clauses._variants import (
     reason,
     unamplified,
 )
-from rope_conformance.clauses.passthrough import same_numbers
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case, cases
 from rope_conformance.inputs.claimed_positions import free_positions
@@ -245,11 +246,7 @@ def values(context: CheckContext, case: QueriesKeys) -> None:
     reference="rope_ref.attention:relative_logit",
     fault="position",
     surface="logits",
-    opened_by=lambda context: (
-        None
-        if free_positions(context.claim) or "offset" in context.claim.position_forms
-        else "needs positions that can start anywhere"
-    ),
+    opened_by=start_anywhere,
     fixed=lambda context: _moved(context),
     minimum=50,
     numeric=True,

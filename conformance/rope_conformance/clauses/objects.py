@@ -36,6 +36,7 @@ from rope_conformance.clauses._objects import (
     same,
     stations,
 )
+from rope_conformance.clauses._openers import factory_only
 from rope_conformance.clauses._survival import (
     can_be_cast,
     can_be_compiled,
@@ -49,7 +50,6 @@ from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.spec_variants import with_base
 from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext
-from rope_conformance.judging.probes import factory_only
 from rope_conformance.target.implementation import Implementation, Unsupported
 from rope_conformance.target.rule_parts import base_below
 from rope_ref import RopeSpec

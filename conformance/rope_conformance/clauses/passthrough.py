@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from rope_conformance.clauses._arrays import passing_channels, same_numbers
 from rope_conformance.clauses._layer import call_layer, layer_data, odd_numbers
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case
@@ -15,7 +15,6 @@ from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import numeric_cases, numeric_fixed
 from rope_conformance.target.frameworks import Array
-from rope_ref import pair_channels
 
 
 @clause(
@@ -36,7 +35,7 @@ from rope_ref import pair_channels
 def channels(context: CheckContext, case: Case) -> None:
     """Compare the other channels' bits; one input holds NaN, infinities and -0."""
     x = context.x(case)
-    rest = np.setdiff1d(np.arange(context.spec.head_dim), pair_channels(context.spec))
+    rest = passing_channels(context.spec)
     if case.parameter == _ODD_NUMBERS:
         odd = np.array([np.nan, np.inf, -np.inf, -0.0, 1.0])
         x[..., rest] = np.resize(odd, rest.size).astype(x.dtype)
@@ -45,7 +44,7 @@ def channels(context: CheckContext, case: Case) -> None:
 
 def demand_untouched(context: CheckContext, x: Array, y: Array, where: str = "") -> None:
     """Fail if a channel that does not rotate lost a bit; `where` begins the message."""
-    rest = np.setdiff1d(np.arange(context.spec.head_dim), pair_channels(context.spec))
+    rest = passing_channels(context.spec)
     bad = np.argwhere(~same_numbers(x[..., rest], y[..., rest]))
     if bad.size:
         row, token, head, n = (int(i) for i in bad[0])
@@ -116,9 +115,3 @@ _ODD_NUMBERS = 1
 
 def _with_odd_numbers(context: CheckContext) -> Case:
     return replace(numeric_fixed(context)[0], parameter=_ODD_NUMBERS)
-
-
-def same_numbers(a: Array, b: Array) -> npt.NDArray[np.bool_]:
-    """Where two arrays hold the same numbers; NaN counts as NaN, 0 as -0."""
-    result: npt.NDArray[np.bool_] = (a == b) | ((a != a) & (b != b))
-    return result

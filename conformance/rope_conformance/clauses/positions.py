@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.clauses._alike import alike
+from rope_conformance.clauses._other_specs import new_object
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.requests import (
     Asked,
@@ -44,7 +45,7 @@ def _judge(context: CheckContext, case: Asked) -> None:
 
     A factory makes a new object, so that what fails does so by these requests alone.
     """
-    asked = _anew(context)
+    asked = new_object(context) or context
     answers: list[tuple[Any, Integers]] = []
     try:
         for n, request in enumerate(case.requests):
@@ -78,15 +79,10 @@ _ALONE = "the same request alone is answered rightly"
 def _answered_rightly(context: CheckContext, request: PositionRequest) -> bool:
     """Whether a new object, asked nothing else, answers a request rightly."""
     try:
-        _, got = _answer(_anew(context), request)
+        _, got = _answer(new_object(context) or context, request)
     except (CheckFailure, TargetRaised):
         return False
     return not _wrong_tokens(request, got).any()
-
-
-def _anew(context: CheckContext) -> CheckContext:
-    """A context of a new object where one can be made, else the same context."""
-    return context.anew() if context.implementation.is_factory else context
 
 
 def _wrong_tokens(request: PositionRequest, got: Integers) -> npt.NDArray[np.bool_]:
@@ -178,7 +174,7 @@ def _likely(
 def _tried(context: CheckContext, request: PositionRequest) -> Integers:
     """What a new object answers; the right positions if it cannot, which explain nothing."""
     try:
-        return _answer(_anew(context), request)[1]
+        return _answer(new_object(context) or context, request)[1]
     except (CheckFailure, TargetRaised):
         return right_positions(request)
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from rope_conformance.accuracy.bound import bound
 from rope_conformance.accuracy.residual import compare, pair_norm, per_token
+from rope_conformance.clauses._arrays import to_input_layout, to_output_layout
 from rope_conformance.clauses.table import norm_error
 from rope_conformance.identification.conventions import map_at
 from rope_conformance.inputs.cases import Case, cases
@@ -21,14 +22,7 @@ from rope_conformance.inputs.shapes import usual_shape
 from rope_conformance.judging.clause import EITHER, clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
-from rope_conformance.judging.probes import (
-    all_positions,
-    numeric_cases,
-    numeric_fixed,
-    pairs,
-    to_input_layout,
-    to_output_layout,
-)
+from rope_conformance.judging.probes import all_positions, numeric_cases, numeric_fixed, pairs
 from rope_conformance.target.frameworks import Array
 from rope_ref import pair_channels
 

@@ -14,16 +14,18 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 
+from rope_conformance.clauses._arrays import same_numbers
 from rope_conformance.clauses._bands import bands_of, judge_length, judge_turn
 from rope_conformance.clauses._kept import judged, kept_by_width
 from rope_conformance.clauses._layer import call_layer, layer_data
-from rope_conformance.clauses.passthrough import same_numbers
+from rope_conformance.clauses._openers import made_anew
+from rope_conformance.clauses._other_specs import made_for
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.spec_variants import other_amplitudes, other_parameters
 from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
-from rope_conformance.judging.probes import all_positions, made_for, numeric_fixed, standard_case
+from rope_conformance.judging.probes import all_positions, numeric_fixed, standard_case
 from rope_conformance.target.rule_parts import has_length
 from rope_ref import pair_channels
 from rope_ref.exact.real import Real
@@ -45,9 +47,7 @@ def _remapped(context: CheckContext) -> str | None:
 
 
 def _made_for_several(context: CheckContext) -> str | None:
-    if not context.implementation.is_factory:
-        return "a plain callable is judged for one spec; a factory is made for several"
-    return _remapped(context)
+    return made_anew(context) or _remapped(context)
 
 
 def _chosen(context: CheckContext, band: str) -> npt.NDArray[np.bool_]:

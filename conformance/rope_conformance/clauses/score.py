@@ -9,6 +9,7 @@ import numpy as np
 
 from rope_conformance.accuracy.bound import bound
 from rope_conformance.accuracy.residual import compare, pair_norm, per_token
+from rope_conformance.clauses._openers import start_anywhere
 from rope_conformance.inputs.cases import Case, cases
 from rope_conformance.inputs.claimed_positions import free_positions
 from rope_conformance.inputs.position_axes import on_all_axes
@@ -25,19 +26,13 @@ if TYPE_CHECKING:
 _SECOND_ORDER = 1 + 2**-5  # products of two errors
 
 
-def _offsets(context: CheckContext) -> str | None:
-    if free_positions(context.claim) or "offset" in context.claim.position_forms:
-        return None
-    return "needs positions that can start anywhere"
-
-
 def _worked_example(context: CheckContext) -> str | None:
     low, high = context.claim.position_range
     if context.spec.rotary_dim == 0 or context.spec.theta()[0] != 1:
         return "needs theta_0 = 1"
     if low > 0 or high < 7:
         return "needs positions 0 to 7"
-    return _offsets(context)
+    return start_anywhere(context)
 
 
 @clause(
@@ -49,7 +44,7 @@ def _worked_example(context: CheckContext) -> str | None:
     reference="rope_ref.attention:relative_logit",
     fault="position",
     surface=EITHER,
-    opened_by=_offsets,
+    opened_by=start_anywhere,
     fixed=lambda context: [
         _moved(context, replace(_three(context), parameter=s))
         for s in (1, 7, 255, 2**16)

@@ -6,6 +6,7 @@ import numpy as np
 
 from rope_conformance.accuracy.bound import bound
 from rope_conformance.accuracy.residual import compare, judge, per_token
+from rope_conformance.clauses._other_specs import fault_at, made_for, other_specs
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.claimed_positions import free_positions
 from rope_conformance.inputs.position_axes import at_one_place
@@ -16,10 +17,7 @@ from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.judging.probes import (
     all_positions,
     angles_probe,
-    fault_at,
-    made_for,
     numeric_fixed,
-    other_specs,
     pairs,
     standard_case,
 )

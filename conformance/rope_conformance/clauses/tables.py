@@ -13,16 +13,12 @@ import numpy as np
 
 from rope_conformance.accuracy.bound import given_table_bound
 from rope_conformance.accuracy.residual import compare, per_token
+from rope_conformance.clauses._arrays import to_output_layout
+from rope_conformance.clauses._openers import claims_rows
 from rope_conformance.inputs.cases import Case
 from rope_conformance.judging.clause import clause
 from rope_conformance.judging.context import CheckContext
-from rope_conformance.judging.probes import (
-    far_fixed,
-    numeric_cases,
-    numeric_fixed,
-    pairs,
-    to_output_layout,
-)
+from rope_conformance.judging.probes import far_fixed, numeric_cases, numeric_fixed, pairs
 from rope_conformance.target.frameworks import Array
 from rope_ref import cos_sin, pair_channels
 from rope_ref.exact.sincos import two_product, two_sum
@@ -72,9 +68,7 @@ def hostile(context: CheckContext, case: Case) -> None:
     fault="broadcast",
     surface="rotate",
     opened_by=lambda context: (
-        None
-        if "bt" in context.claim.position_forms and "b" in context.claim.axes
-        else "tables of shape (B, T, R/2) are not claimed"
+        None if claims_rows(context.claim) else "tables of shape (B, T, R/2) are not claimed"
     ),
     fixed=lambda context: [
         replace(c, parameter=n) for n, c in enumerate(numeric_fixed(context)[:7]) if c.batch > 1

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rope_conformance.clauses._alike import alike
+from rope_conformance.clauses._openers import factory_only
 from rope_conformance.faults import Fault
 from rope_conformance.inputs.weights import Weights
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure
-from rope_conformance.judging.probes import factory_only
 from rope_conformance.target.frameworks import Array, data_type
 from rope_conformance.target.implementation import Unsupported
 from rope_ref import RopeSpec

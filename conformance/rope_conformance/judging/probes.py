@@ -1,25 +1,18 @@
-"""What several families of checks share."""
+"""Inputs that many checks are given, and the pairs of an array read from it."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rope_conformance.faults import Fault
 from rope_conformance.inputs.cases import Case, cases, far_cases, fixed_cases
 from rope_conformance.inputs.claimed_positions import free_positions, positions_within
 from rope_conformance.inputs.shapes import ROW, repeated, usual_shape
-from rope_conformance.inputs.spec_variants import at_width, with_base
 from rope_conformance.judging.context import CheckContext
-from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.target.frameworks import Array, data_type
-from rope_conformance.target.implementation import Unsupported
-from rope_conformance.target.rule_parts import base_below
-from rope_ref import RopeSpec, pair_channels
+from rope_ref import pair_channels
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -112,78 +105,6 @@ def angles_probe(context: CheckContext, case: Case) -> Array:
     x = np.zeros((case.batch, case.tokens, case.heads, context.spec.head_dim))
     x[..., pair_channels(context.spec)[0]] = 1
     return x.astype(data_type(context.dtype))
-
-
-def factory_only(context: CheckContext) -> str | None:
-    """Opens a clause for targets that can be made for another spec."""
-    if not context.implementation.is_factory:
-        return "a plain callable is judged for one spec; a factory is made for several"
-    if base_below(context.spec.frequencies) is None:
-        return "given frequencies fix the width"
-    return None
-
-
-def other_widths(context: CheckContext) -> str | None:
-    """Opens a clause for targets that can be made for another width."""
-    if context.spec.pair_axes is not None:
-        return "pair_axes, one axis for each pair, fix the width"
-    return factory_only(context)
-
-
-def other_specs(context: CheckContext) -> list[RopeSpec]:
-    """Its own spec, and for a factory others: a base, a width and a part of a head."""
-    own = context.spec
-    if factory_only(context) is not None:
-        return [own]
-    base = base_below(own.frequencies)
-    assert base is not None
-    bases = [
-        replace(own, frequencies=with_base(own.frequencies, each)) for each in (base * 50, 10**7)
-    ]
-    widths = ((96, 96), (80, 20)) if other_widths(context) is None else ()
-    return [own, *bases, *(at_width(own, *each) for each in widths)]
-
-
-def fault_at(context: CheckContext, spec: RopeSpec) -> Fault | None:
-    """The class of what is wrong at one of `other_specs` only, if its difference says it."""
-    own = base_below(context.spec.frequencies)
-    return "config" if base_below(spec.frequencies) != own else None
-
-
-@contextlib.contextmanager
-def made_for(context: CheckContext, spec: RopeSpec) -> Iterator[CheckContext | None]:
-    """The same target made for another spec, or None; what is seen there is this context's."""
-    if spec == context.spec:
-        yield context
-        return
-    try:
-        at_spec = context.anew(spec)
-    except Unsupported as reason:
-        words = f"head_dim={spec.head_dim}, rotary_dim={spec.rotary_dim}, {spec.frequencies}"
-        context.evidence.notes.append(f"{words} unsupported: {reason}")
-        yield None
-        return
-    try:
-        yield at_spec
-    except CheckFailure as failure:
-        failure.seen_in = at_spec
-        raise
-    finally:
-        context.absorb(at_spec)
-
-
-def to_input_layout(context: CheckContext, y: Array) -> Array:
-    """An output with each pair back on the channels it was read from."""
-    x = y.copy()
-    x[..., pair_channels(context.spec)] = y[..., pair_channels(context.spec, output=True)]
-    return x
-
-
-def to_output_layout(context: CheckContext, x: Array) -> Array:
-    """An array with each pair moved from the channels read to those written."""
-    y = x.copy()
-    y[..., pair_channels(context.spec, output=True)] = x[..., pair_channels(context.spec)]
-    return y
 
 
 def pairs(context: CheckContext, x: Array, *, output: bool = False) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rope_conformance.accuracy.profiles import Profile
-from rope_conformance.zoo.honest.scaled import theta_of
+from rope_conformance.zoo.parts.scaling_formulas import theta_of
 from rope_ref import PowerLaw, RopeSpec
 from rope_ref.scaling import (
     NTK,

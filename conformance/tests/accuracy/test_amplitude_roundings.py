@@ -9,7 +9,7 @@ from rope_conformance.accuracy.amplification import amplitude_roundings
 from rope_conformance.accuracy.bound import bound
 from rope_conformance.accuracy.number_types import unit_roundoff
 from rope_conformance.accuracy.profiles import profile_named
-from rope_conformance.zoo.honest.scaled import amplitude_of
+from rope_conformance.zoo.parts.scaling_formulas import amplitude_of
 from rope_ref import ExplicitFrequencies, PowerLaw, RopeSpec
 from rope_ref.scaling import (
     Linear,

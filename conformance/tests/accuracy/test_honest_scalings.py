@@ -9,8 +9,9 @@ from rope_conformance.accuracy.amplification import amplification
 from rope_conformance.accuracy.profiles import profile_named
 from rope_conformance.accuracy.residual import judge
 from rope_conformance.zoo import CONTROLS
-from rope_conformance.zoo.honest import scaled
-from rope_conformance.zoo.honest.scaled import amplitude_of, rotated, theta_of
+from rope_conformance.zoo.honest import scaled as honest_scalings
+from rope_conformance.zoo.parts import scaling_formulas
+from rope_conformance.zoo.parts.scaling_formulas import amplitude_of, rotated, theta_of
 from rope_ref import PowerLaw, RopeSpec
 from rope_ref.scaling import NTK, DynamicNTK, FixedNTK, Linear, Llama3, YaRN
 
@@ -20,7 +21,7 @@ RECIPES = ("power", "exp", "exp-single", "product")
 SCALED = {
     name: each.factory
     for name, each in CONTROLS.items()
-    if each.factory.__module__ == scaled.__name__
+    if each.factory.__module__ == honest_scalings.__name__
 }
 
 
@@ -32,7 +33,9 @@ def test_no_frequency_takes_more_roundings_than_are_counted(
     """theta_i is off by at most m_i - 1 units; the product with the position is the last."""
     if recipe != "power":  # which the zoo has
         ladder = honest.ladders[recipe][0]
-        monkeypatch.setattr(scaled, "_ladder", lambda base, rule, width: ladder(base, width))
+        monkeypatch.setattr(
+            scaling_formulas, "_ladder", lambda base, rule, width: ladder(base, width)
+        )
     nearest = {}
     for n, rotary_dim in enumerate(scalings.widths):
         for k, base in enumerate(scalings.bases):

@@ -7,7 +7,7 @@ import pytest
 
 from rope_conformance.accuracy.profiles import profile_named
 from rope_conformance.accuracy.residual import judge
-from rope_conformance.zoo.honest.scaled import amplitude_of, rotated, theta_of
+from rope_conformance.zoo.parts.scaling_formulas import amplitude_of, rotated, theta_of
 from rope_ref import PowerLaw, RopeSpec
 from rope_ref.scaling import NTK, DynamicNTK, FixedNTK, Linear, Llama3, NTKByParts, YaRN
 

@@ -19,7 +19,7 @@ from rope_conformance.cli.commands import rope_ref
 from rope_conformance.target.claim import ClaimError
 from rope_conformance.target.implementation import Implementation, TargetError
 from rope_conformance.zoo import CONTROLS, WRONG
-from rope_conformance.zoo.wrong import crossed
+from rope_conformance.zoo.parts import crossed
 
 FIRST, SECOND = rr.extensions.crossed_ropes(rr.RopeSpec(16, layout="interleaved"))
 DECLARED = rc.Claim(second_channels=SECOND, dtypes=("float64",), position_forms=("t", "bt"))

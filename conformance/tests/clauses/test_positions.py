@@ -20,7 +20,7 @@ from rope_conformance.judging.failures import CheckFailure
 from rope_conformance.running.verdict import run_check
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo import CONTROLS, WRONG
-from rope_conformance.zoo.wrong.plans import Planner
+from rope_conformance.zoo.parts.plans import Planner
 from rope_ref import RopeSpec
 
 SPEC = RopeSpec(64, layout="half")

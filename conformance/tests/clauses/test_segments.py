@@ -12,7 +12,7 @@ import rope_conformance as rc
 from rope_conformance.inputs.rebuild import rebuild
 from rope_conformance.inputs.segments import Prompt, drawn_prompts, fixed_prompts
 from rope_conformance.zoo import WRONG
-from rope_conformance.zoo.wrong.segments import Segments
+from rope_conformance.zoo.parts.segments import Segments
 from rope_ref import RopeSpec
 from rope_ref.positions import GridSegment, TextSegment, multimodal_positions
 

@@ -12,7 +12,7 @@ from rope_conformance.running.verdict import run_check
 from rope_conformance.target.frameworks import data_type
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo import WRONG
-from rope_conformance.zoo.wrong.conversion import Converter
+from rope_conformance.zoo.parts.conversion import Converter
 from rope_ref import RopeSpec
 from rope_ref.extensions import convert_weights
 

@@ -19,8 +19,8 @@ BASES = (1e4, 5e5, 1e6, 1e7)
 GRID = [(rotary_dim, base) for base in BASES for rotary_dim in WIDTHS]
 # Those that need a framework are run where it is there: frameworks/test_zoo_torch.py.
 NUMPY = [n for n, e in CONTROLS.items() if e.factory.claim.namespace == "numpy"]
-# Those with several position axes are made for these: test_axes_surface.py; those declared to
-# be no rotation for one definition: test_channels.py.
+# Those with several position axes are made for these: clauses/test_axes.py; those declared to
+# be no rotation for one definition: clauses/test_channels.py.
 ONE_AXIS = [
     n
     for n in NUMPY

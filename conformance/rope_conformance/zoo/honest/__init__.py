@@ -2,16 +2,36 @@
 
 from rope_conformance.zoo.honest import (
     axes,
+    configs,
+    conversion,
+    crossed,
+    decoding,
+    decoding_scaled,
     layers,
+    objects,
     odd,
     plain,
+    plans,
     scaled,
+    segments,
+    torch_gradients,
+    torch_modules,
 )
 
 __all__ = [
     "axes",
+    "configs",
+    "conversion",
+    "crossed",
+    "decoding",
+    "decoding_scaled",
     "layers",
+    "objects",
     "odd",
     "plain",
+    "plans",
     "scaled",
+    "segments",
+    "torch_gradients",
+    "torch_modules",
 ]

@@ -8,8 +8,7 @@ import numpy as np
 
 from rope_conformance.target.frameworks import Array
 from rope_conformance.zoo.member import control
-from rope_conformance.zoo.parts.plain import Rope, join, rotate, split
-from rope_conformance.zoo.wrong.axes import (
+from rope_conformance.zoo.parts.axes import (
     FOUR,
     SECTIONS,
     TURNS,
@@ -19,6 +18,7 @@ from rope_conformance.zoo.wrong.axes import (
     rope_along,
     table,
 )
+from rope_conformance.zoo.parts.plain import Rope, join, rotate, split
 from rope_ref import RopeSpec
 
 _WIDE: dict[str, Any] = {

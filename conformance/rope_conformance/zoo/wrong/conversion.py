@@ -8,79 +8,9 @@ from typing import Any
 import numpy as np
 
 from rope_conformance.target.frameworks import Array
-from rope_conformance.zoo.member import PARTIAL, control, wrong
-from rope_conformance.zoo.parts.plain import honest
+from rope_conformance.zoo.member import PARTIAL, wrong
+from rope_conformance.zoo.parts.conversion import BACK, LATE, Converter
 from rope_ref import RopeSpec
-
-_LATE = RopeSpec(64, layout="half", rotary_dim=32, rotary_start=16)
-_BACK = RopeSpec(64, layout="interleaved", rotary_dim=48)
-
-
-class Converter:
-    """Weights from the spec's layout to another: the honest one the others are made of."""
-
-    def __init__(self, spec: RopeSpec) -> None:
-        self.spec = spec
-
-    def apply_rope(self, x: Array, positions: Array) -> Array:
-        return honest(x, positions, self.spec)
-
-    def convert(self, array: Array, n_heads: int, n_kv_heads: int, which: str, to: str) -> Any:
-        heads = n_heads if which.startswith("q") else n_kv_heads
-        if len(array) == self.spec.head_dim:
-            heads = 1
-        return self.moved(array, heads, to)
-
-    def moved(self, array: Array, heads: int, to: str) -> Any:
-        """Rows of all heads, each head's rotating ones in the order of a layout."""
-        by_head = array.reshape(heads, -1, *array.shape[1:]).copy()
-        start, width = self.spec.rotary_start, self.spec.rotary_dim
-        turning = slice(start, start + width)
-        by_head[:, turning] = self.reordered(by_head[:, turning], to)
-        return by_head.reshape(array.shape)
-
-    def reordered(self, rows: Array, to: str) -> Any:
-        """The rotating rows, axis 1, between (2, R/2) and (R/2, 2)."""
-        if to == self.spec.layout:
-            return rows
-        outer = 2 if to == "interleaved" else rows.shape[1] // 2
-        apart = rows.reshape(len(rows), outer, -1, *rows.shape[2:])
-        return apart.swapaxes(1, 2).reshape(rows.shape)
-
-
-@control()
-class converter(Converter):  # noqa: N801  # named like its neighbours
-    """Weights converted by reshaping each head."""
-
-
-@control(PARTIAL)
-class converter_by_index(Converter):  # noqa: N801
-    """Weights converted by one list of rows, of heads that rotate in part."""
-
-    def convert(self, array: Array, n_heads: int, n_kv_heads: int, which: str, to: str) -> Any:
-        width, start, size = self.spec.rotary_dim, self.spec.rotary_start, self.spec.head_dim
-        rows = []
-        for row in range(len(array)):
-            head, channel = divmod(row, size)
-            j = channel - start
-            if to != self.spec.layout and 0 <= j < width:
-                if to == "interleaved":
-                    channel = start + j // 2 + (j % 2) * (width // 2)
-                else:
-                    channel = start + 2 * (j % (width // 2)) + j // (width // 2)
-            rows.append(head * size + channel)
-        return array[rows]
-
-
-@control(_BACK, dtypes=("bfloat16",), position_range=(0, 2**12))
-class converter_in_bfloat16(Converter):  # noqa: N801
-    """Weights in bfloat16, from the interleaved layout."""
-
-
-@control(_LATE)
-class converter_of_late_channels(Converter):  # noqa: N801
-    """Weights of heads whose rotating channels lie in the middle."""
-
 
 # Whose heads
 
@@ -141,7 +71,7 @@ class inverse_order(Converter):  # noqa: N801
         return apart.swapaxes(1, 2).reshape(rows.shape)
 
 
-@wrong(_BACK, fault="layout", clause="weights.projections")
+@wrong(BACK, fault="layout", clause="weights.projections")
 class order_applied_twice(Converter):  # noqa: N801
     """Each head is permuted twice."""
 
@@ -188,7 +118,7 @@ class head_dim_for_rotary_dim(Converter):  # noqa: N801
         return Converter(whole).moved(array, heads, to)
 
 
-@wrong(_LATE, fault="partial", clause="weights.projections")
+@wrong(LATE, fault="partial", clause="weights.projections")
 class start_not_counted(Converter):  # noqa: N801
     """The rotating channels are taken to be the first ones."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -10,7 +9,8 @@ import ml_dtypes
 import numpy as np
 
 from rope_conformance.target.frameworks import Array
-from rope_conformance.zoo.member import control, wrong
+from rope_conformance.zoo.member import wrong
+from rope_conformance.zoo.parts.objects import Object
 from rope_conformance.zoo.parts.plain import angles, frequencies, honest, rotate
 from rope_ref import RopeSpec
 
@@ -22,22 +22,11 @@ def _rounded(values: Array) -> Array:
     return values.astype(ml_dtypes.bfloat16).astype(np.float32)
 
 
-class _Object:
-    """Holds its frequencies."""
-
-    def __init__(self, spec: RopeSpec) -> None:
-        self.spec = spec
-        self.theta = frequencies(spec)
-
-    def apply_rope(self, x: Array, positions: Array) -> Array:
-        return honest(x, positions, self.spec, self.theta)
-
-
 # Casts
 
 
 @wrong(fault="angle-precision", clause="objects.cast", **_HALF)
-class cast_rounds_theta(_Object):  # noqa: N801  # named like its neighbours
+class cast_rounds_theta(Object):  # noqa: N801  # named like its neighbours
     """A cast rounds the frequencies along with everything else it holds."""
 
     def to(self, dtype: str) -> None:
@@ -46,7 +35,7 @@ class cast_rounds_theta(_Object):  # noqa: N801  # named like its neighbours
 
 
 @wrong(fault="angle-precision", clause="objects.cast", **_HALF)
-class cast_rounds_table(_Object):  # noqa: N801
+class cast_rounds_table(Object):  # noqa: N801
     """After a cast the table is held in the new type, although a wider one is claimed."""
 
     def __init__(self, spec: RopeSpec) -> None:
@@ -65,7 +54,7 @@ class cast_rounds_table(_Object):  # noqa: N801
 
 
 @wrong(fault="angle-precision", clause="objects.cast", **_HALF)
-class cast_rounds_later_rows(_Object):  # noqa: N801
+class cast_rounds_later_rows(Object):  # noqa: N801
     """The first 2048 rows are made before a cast, those beyond from what the cast rounded."""
 
     rows = 2048
@@ -88,7 +77,7 @@ class cast_rounds_later_rows(_Object):  # noqa: N801
 
 
 @wrong(fault="aliasing", clause="objects.copy")
-class copy_shares_cache(_Object):  # noqa: N801
+class copy_shares_cache(Object):  # noqa: N801
     """A copy and its original write their tables into one list, each sure of its own."""
 
     def __init__(self, spec: RopeSpec) -> None:
@@ -113,7 +102,7 @@ class copy_shares_cache(_Object):  # noqa: N801
 
 
 @wrong(fault="cache", clause="objects.copy")
-class copy_loses_table(_Object):  # noqa: N801
+class copy_loses_table(Object):  # noqa: N801
     """A copy has room for the frequencies, and nothing in it."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> copy_loses_table:
@@ -123,7 +112,7 @@ class copy_loses_table(_Object):  # noqa: N801
 
 
 @wrong(fault="cache", clause="objects.copy")
-class memo_filled_when_made(_Object):  # noqa: N801
+class memo_filled_when_made(Object):  # noqa: N801
     """The frequencies are kept beside the objects, entered for each when it is made."""
 
     kept: WeakKeyDictionary[Any, Array] = WeakKeyDictionary()
@@ -143,7 +132,7 @@ class memo_filled_when_made(_Object):  # noqa: N801
 
 
 @wrong(fault="other", clause="objects.save")
-class pickle_drops_table(_Object):  # noqa: N801
+class pickle_drops_table(Object):  # noqa: N801
     """The frequencies are not saved; what is loaded has zeros in their place."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> pickle_drops_table:
@@ -158,7 +147,7 @@ class pickle_drops_table(_Object):  # noqa: N801
 
 
 @wrong(fault="other", clause="objects.save")
-class loads_flag_without_table(_Object):  # noqa: N801
+class loads_flag_without_table(Object):  # noqa: N801
     """That the table of the first 4096 positions is made is saved, and the table is not."""
 
     rows = 4096
@@ -192,7 +181,7 @@ class loads_flag_without_table(_Object):  # noqa: N801
 
 
 @wrong(fault="cache", clause="objects.apart")
-class remembers_last_made(_Object):  # noqa: N801
+class remembers_last_made(Object):  # noqa: N801
     """The frequencies belong to the class: every object has those of the last one made."""
 
     shared: Array
@@ -206,7 +195,7 @@ class remembers_last_made(_Object):  # noqa: N801
 
 
 @wrong(fault="aliasing", clause="objects.apart")
-class one_table_for_all(_Object):  # noqa: N801
+class one_table_for_all(Object):  # noqa: N801
     """The table of the last call belongs to the class; what it was made for, to the object."""
 
     table: tuple[Array, Array]
@@ -223,43 +212,3 @@ class one_table_for_all(_Object):  # noqa: N801
         rows = np.arange(self.seen.shape[-1]) % self.table[0].shape[-2]
         cos, sin = (part[..., rows, :] for part in type(self).table)
         return rotate(x, cos, sin, self.spec)
-
-
-# Honest ones
-
-
-@control(position_forms=("t", "bt"), **_HALF)
-class keeps_theta_through_casts(_Object):  # noqa: N801
-    """A cast notes the type, and rounds nothing that is held in float32."""
-
-    dtype = "float32"
-
-    def to(self, dtype: str) -> keeps_theta_through_casts:
-        self.dtype = dtype
-        return self
-
-
-@control(position_forms=("t", "bt"), profile="float32-power")
-class table_made_when_needed(_Object):  # noqa: N801
-    """The table grows with the positions; it is neither copied nor saved, and made anew."""
-
-    _numbers = itertools.count()
-
-    def __init__(self, spec: RopeSpec) -> None:
-        super().__init__(spec)
-        self.number = next(self._numbers)
-        self.tables: dict[int, tuple[Array, Array]] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"tables": {}}
-
-    def apply_rope(self, x: Array, positions: Array) -> Array:
-        longest = int(np.max(positions, initial=0))
-        if not 0 <= longest < 2**14 or np.min(positions, initial=0) < 0:
-            return super().apply_rope(x, positions)
-        length = 1 << longest.bit_length()
-        if length not in self.tables:
-            phase = angles(np.arange(length), self.theta)
-            self.tables[length] = np.cos(phase), np.sin(phase)
-        cos, sin = self.tables[length]
-        return rotate(x, cos[positions], sin[positions], self.spec)

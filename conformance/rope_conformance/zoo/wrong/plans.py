@@ -9,54 +9,11 @@ import numpy as np
 
 from rope_conformance.inputs.requests import PositionRequest
 from rope_conformance.target.frameworks import Array
-from rope_conformance.zoo.member import control, wrong
-from rope_conformance.zoo.parts.plain import honest
+from rope_conformance.zoo.member import wrong
+from rope_conformance.zoo.parts.plans import Planner
 from rope_ref import RopeSpec
 
 _FAR: dict[str, Any] = {"position_range": (0, 2**20)}
-
-
-class Planner:
-    """Positions by what each kind of request needs: the honest one the others are made of."""
-
-    def __init__(self, spec: RopeSpec) -> None:
-        self.spec = spec
-
-    def apply_rope(self, x: Array, positions: Array) -> Array:
-        return honest(x, positions, self.spec)
-
-    def positions(self, request: PositionRequest) -> Any:
-        if request.kind == "padded":
-            return self.padded(np.array(request.mask))
-        if request.kind == "packed":
-            return self.packed(request.lengths)
-        if request.kind == "decoding":
-            return self.decoding(np.array(request.cached), request.tokens)
-        return self.spread(request)
-
-    def padded(self, mask: Array) -> Any:
-        return (mask.cumsum(axis=1) - 1).clip(min=0)
-
-    def packed(self, lengths: tuple[int, ...]) -> Any:
-        return np.concatenate([np.arange(length) for length in lengths])
-
-    def decoding(self, cached: Array, tokens: int) -> Any:
-        return cached[:, None] + np.arange(tokens)
-
-    def spread(self, request: PositionRequest) -> Any:
-        parts = []
-        for length in request.lengths:
-            chunks = np.arange(length).reshape(self.pieces(request), -1)
-            parts += [chunks[chunk] for chunk in self.chunks(request)]
-        return np.concatenate(parts)
-
-    def pieces(self, request: PositionRequest) -> int:
-        return request.ranks * len(self.chunks(request))
-
-    def chunks(self, request: PositionRequest) -> tuple[int, ...]:
-        if request.order == "contiguous":
-            return (request.rank,)
-        return request.rank, 2 * request.ranks - 1 - request.rank
 
 
 class Keeping(Planner):
@@ -65,50 +22,6 @@ class Keeping(Planner):
     def __init__(self, spec: RopeSpec) -> None:
         super().__init__(spec)
         self.kept: dict[object, Array] = {}
-
-
-@control(empty=True, **_FAR)
-class planner(Planner):  # noqa: N801  # named like its neighbours
-    """The position of each token in NumPy arrays."""
-
-
-@control(empty=True, **_FAR)
-class planner_in_lists(Planner):  # noqa: N801
-    """The position of each token in lists, counted one by one; padding stands at 1."""
-
-    def padded(self, mask: Array) -> Any:
-        rows = []
-        for row in mask.tolist():
-            seen, positions = 0, []
-            for real in row:
-                positions.append(seen if real else 1)
-                seen += real
-            rows.append(positions)
-        return rows
-
-    def packed(self, lengths: tuple[int, ...]) -> Any:
-        return [position for length in lengths for position in range(length)]
-
-    def decoding(self, cached: Array, tokens: int) -> Any:
-        return [list(range(int(n), int(n) + tokens)) for n in cached]
-
-    def spread(self, request: PositionRequest) -> Any:
-        held: list[int] = []
-        for length in request.lengths:
-            size = length // self.pieces(request)
-            for chunk in self.chunks(request):
-                held += range(chunk * size, (chunk + 1) * size)
-        return held
-
-
-@control(requests=("packed",), position_range=(0, 2**15 - 1))
-class planner_of_packs(Planner):  # noqa: N801
-    """The position of each token in a pack, in 16 bits, and nothing else."""
-
-    def positions(self, request: PositionRequest) -> Any:
-        starts = np.cumsum((0, *request.lengths[:-1]))
-        running = np.arange(np.sum(request.lengths))
-        return (running - np.repeat(starts, request.lengths)).astype(np.int16)
 
 
 # Padded batches

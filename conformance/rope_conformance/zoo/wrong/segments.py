@@ -2,62 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rope_conformance.target.frameworks import Array
-from rope_conformance.zoo.member import control, wrong
-from rope_conformance.zoo.parts.plain import honest
-from rope_ref import RopeSpec
+from rope_conformance.zoo.member import wrong
+from rope_conformance.zoo.parts.segments import Segments
 from rope_ref.positions import GridSegment, TextSegment
 
 _FAR: dict[str, Any] = {"position_range": (0, 2**20)}
-
-
-class Segments:
-    """Time, row and column of each token: the honest one the others are made of."""
-
-    def __init__(self, spec: RopeSpec) -> None:
-        self.spec = spec
-
-    def apply_rope(self, x: Array, positions: Array) -> Array:
-        return honest(x, positions, self.spec)
-
-    def segment_positions(self, segments: Sequence[TextSegment | GridSegment]) -> Any:
-        start, parts = 0, []
-        for segment in segments:
-            if isinstance(segment, TextSegment):
-                own = np.tile(np.arange(segment.tokens), (3, 1))
-            else:
-                own = self.grid(segment)
-            parts.append(start + own)
-            start += self.extent(segment, own)
-        return np.concatenate(parts, axis=1)
-
-    def grid(self, segment: GridSegment) -> Array:
-        rows, columns = segment.rows // segment.merge, segment.columns // segment.merge
-        frames = [math.floor(n * segment.interval) for n in range(segment.frames)]
-        grid = np.meshgrid(frames, np.arange(rows), np.arange(columns), indexing="ij")
-        return np.stack([axis.ravel() for axis in grid])
-
-    def extent(self, segment: TextSegment | GridSegment, own: Array) -> int:
-        return int(own.max(initial=-1)) + 1
-
-
-@control(**_FAR)
-class segments(Segments):  # noqa: N801  # named like its neighbours
-    """Time, row and column of each token of text, images and videos."""
-
-
-@control(**_FAR)
-class segments_in_lists(Segments):  # noqa: N801
-    """The same in lists, the numbers counted one by one."""
-
-    def segment_positions(self, segments: Sequence[TextSegment | GridSegment]) -> Any:
-        return super().segment_positions(segments).tolist()
 
 
 @wrong(fault="multi-axis", clause="segments.grid", **_FAR)

@@ -8,89 +8,29 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rope_conformance.zoo.member import control, wrong
+from rope_conformance.zoo.member import wrong
 from rope_conformance.zoo.parts.plain import base_of
+from rope_conformance.zoo.parts.torch_modules import HALF, META, TORCH, buffered, layer
 from rope_ref import RopeSpec
 
-_TORCH: dict[str, Any] = {"namespace": "torch", "profile": "float32-power"}
-_HALF: dict[str, Any] = _TORCH | {"dtypes": ("bfloat16", "float32")}
-_META: dict[str, Any] = _TORCH | {"survives": ("copy", "save", "cast", "meta")}
-_COMPILED: dict[str, Any] = _TORCH | {"survives": ("copy", "save", "cast", "compile")}
-
-
-def _layer() -> Any:
-    """The class of an honest module that makes its frequencies at every call, in float32."""
-    import torch
-
-    class Layer(torch.nn.Module):  # type: ignore[misc]
-        def __init__(self, spec: RopeSpec) -> None:
-            super().__init__()
-            self.spec = spec
-
-        def frequencies(self, device: Any = None) -> Any:
-            width = self.spec.rotary_dim
-            exponent = torch.arange(0, width, 2, dtype=torch.float32, device=device) / width
-            return 1 / base_of(self.spec) ** exponent
-
-        def phases(self, positions: Any) -> Any:
-            return positions.to(torch.float32)[..., None] * self.frequencies(positions.device)
-
-        def table(self, positions: Any) -> tuple[Any, Any]:
-            phase = self.phases(positions)[..., None, :]
-            return phase.cos(), phase.sin()
-
-        def forward(self, x: Any, positions: Any) -> Any:
-            cos, sin = self.table(positions)
-            own = slice(self.spec.rotary_start, self.spec.rotary_start + self.spec.rotary_dim)
-            part = x[..., own].to(torch.float32)
-            if self.spec.layout == "half":
-                u, v = part.chunk(2, dim=-1)
-            else:
-                u, v = part[..., 0::2], part[..., 1::2]
-            turned = [u * cos - v * sin, u * sin + v * cos]
-            if self.spec.output_layout == "half":
-                part = torch.cat(turned, dim=-1)
-            else:
-                part = torch.stack(turned, dim=-1).flatten(-2)
-            y = x.clone()
-            y[..., own] = part.to(x.dtype)
-            return y
-
-    return Layer
-
-
-def _buffered(persistent: bool = False) -> Any:
-    """The class of a module that holds its frequencies in a buffer, as nearly all do."""
-    layer = _layer()
-
-    class Buffered(layer):  # type: ignore[misc, valid-type]
-        theta: Any
-
-        def __init__(self, spec: RopeSpec) -> None:
-            super().__init__(spec)
-            self.register_buffer("theta", self.frequencies(), persistent=persistent)
-
-        def phases(self, positions: Any) -> Any:
-            return positions.to(self.theta.device)[..., None] * self.theta.float()
-
-    return Buffered
+_COMPILED: dict[str, Any] = TORCH | {"survives": ("copy", "save", "cast", "compile")}
 
 
 # Casts and loads
 
 
-@wrong(fault="angle-precision", clause="objects.cast", **_HALF)
+@wrong(fault="angle-precision", clause="objects.cast", **HALF)
 def buffer_cast_with_model(spec: RopeSpec) -> Any:
     """The frequencies are a buffer, which a cast of the model rounds like any other."""
-    return _buffered()(spec)
+    return buffered()(spec)
 
 
-@wrong(fault="angle-precision", clause="objects.cast", **_HALF)
+@wrong(fault="angle-precision", clause="objects.cast", **HALF)
 def buffer_cast_beyond_first_table(spec: RopeSpec) -> Any:
     """The table of 4096 positions is kept as made; beyond it a rounded buffer is used."""
     import torch
 
-    class Rope(_buffered()):  # type: ignore[misc]
+    class Rope(buffered()):  # type: ignore[misc]
         def __init__(self, spec: RopeSpec) -> None:
             super().__init__(spec)
             self.first = self.frequencies().numpy().tolist()  # no buffer: casts pass it by
@@ -103,18 +43,18 @@ def buffer_cast_beyond_first_table(spec: RopeSpec) -> Any:
     return Rope(spec)
 
 
-@wrong(fault="other", clause="objects.meta", **_META)
+@wrong(fault="other", clause="objects.meta", **META)
 def lost_on_meta(spec: RopeSpec) -> Any:
     """The frequencies are a buffer that is not saved: after a load by way of meta, garbage."""
-    return _buffered()(spec)
+    return buffered()(spec)
 
 
-@wrong(fault="other", clause="objects.meta", **_META)
+@wrong(fault="other", clause="objects.meta", **META)
 def amplitude_lost_on_meta(spec: RopeSpec) -> Any:
     """The frequencies are made anew when asked to, but not the amplitude beside them."""
     import torch
 
-    class Rope(_buffered()):  # type: ignore[misc]
+    class Rope(buffered()):  # type: ignore[misc]
         theta: Any
 
         def __init__(self, spec: RopeSpec) -> None:
@@ -131,12 +71,12 @@ def amplitude_lost_on_meta(spec: RopeSpec) -> Any:
     return Rope(spec)
 
 
-@wrong(fault="other", clause="objects.save", **_TORCH)
+@wrong(fault="other", clause="objects.save", **TORCH)
 def table_not_in_state(spec: RopeSpec) -> Any:
     """That the table is made is part of the state that is saved, and the table is not."""
     import torch
 
-    class Rope(_layer()):  # type: ignore[misc]
+    class Rope(layer()):  # type: ignore[misc]
         theta: Any
         made: Any
 
@@ -153,12 +93,12 @@ def table_not_in_state(spec: RopeSpec) -> Any:
     return Rope(spec)
 
 
-@wrong(fault="other", clause="objects.save", **_TORCH)
+@wrong(fault="other", clause="objects.save", **TORCH)
 def table_outgrows_state(spec: RopeSpec) -> Any:
     """The table is saved at the length it has grown to, which no new module can load."""
     import torch
 
-    class Rope(_layer()):  # type: ignore[misc]
+    class Rope(layer()):  # type: ignore[misc]
         angles: Any
 
         def __init__(self, spec: RopeSpec) -> None:
@@ -177,12 +117,12 @@ def table_outgrows_state(spec: RopeSpec) -> Any:
 # Ambient types
 
 
-@wrong(fault="angle-precision", clause="objects.ambient", **_TORCH)
+@wrong(fault="angle-precision", clause="objects.ambient", **TORCH)
 def frequencies_in_default_type(spec: RopeSpec) -> Any:
     """The frequencies are made in whatever type torch makes numbers by default."""
     import torch
 
-    class Rope(_buffered()):  # type: ignore[misc]
+    class Rope(buffered()):  # type: ignore[misc]
         def frequencies(self, device: Any = None) -> Any:
             exponent = torch.arange(0, self.spec.rotary_dim, 2) / self.spec.rotary_dim
             return 1 / base_of(self.spec) ** exponent
@@ -190,12 +130,12 @@ def frequencies_in_default_type(spec: RopeSpec) -> Any:
     return Rope(spec)
 
 
-@wrong(fault="angle-precision", clause="objects.ambient", **_TORCH)
+@wrong(fault="angle-precision", clause="objects.ambient", **TORCH)
 def table_in_default_type(spec: RopeSpec) -> Any:
     """The table of the first 4096 positions is made, positions and all, in the default type."""
     import torch
 
-    class Rope(_layer()):  # type: ignore[misc]
+    class Rope(layer()):  # type: ignore[misc]
         def __init__(self, spec: RopeSpec) -> None:
             super().__init__(spec)
             rows = torch.arange(4096).to(torch.get_default_dtype())
@@ -209,12 +149,12 @@ def table_in_default_type(spec: RopeSpec) -> Any:
     return Rope(spec)
 
 
-@wrong(fault="angle-precision", clause="objects.ambient", **_TORCH | {"profile": "float32"})
+@wrong(fault="angle-precision", clause="objects.ambient", **TORCH | {"profile": "float32"})
 def frequencies_under_autocast(spec: RopeSpec) -> Any:
     """The exponents are a matrix product, which autocast rounds when the object is made."""
     import torch
 
-    class Rope(_buffered()):  # type: ignore[misc]
+    class Rope(buffered()):  # type: ignore[misc]
         def frequencies(self, device: Any = None) -> Any:
             count = torch.arange(0, self.spec.rotary_dim, 2, dtype=torch.float32)
             step = math.log(base_of(self.spec)) / self.spec.rotary_dim
@@ -224,12 +164,12 @@ def frequencies_under_autocast(spec: RopeSpec) -> Any:
     return Rope(spec)
 
 
-@wrong(fault="angle-precision", clause="objects.ambient", **_TORCH)
+@wrong(fault="angle-precision", clause="objects.ambient", **TORCH)
 def phases_under_autocast(spec: RopeSpec) -> Any:
     """The phases are a matrix product of positions and frequencies, which autocast rounds."""
     import torch
 
-    class Rope(_layer()):  # type: ignore[misc]
+    class Rope(layer()):  # type: ignore[misc]
         def phases(self, positions: Any) -> Any:
             column = positions.to(torch.float32)[..., None]
             return (column @ self.frequencies()[None]).float()
@@ -245,7 +185,7 @@ def compiled_shifts_table(spec: RopeSpec) -> Any:
     """Compiled, every pair gets the table entry of the next one."""
     import torch
 
-    class Rope(_layer()):  # type: ignore[misc]
+    class Rope(layer()):  # type: ignore[misc]
         def table(self, positions: Any) -> tuple[Any, Any]:
             cos, sin = super().table(positions)
             if torch.compiler.is_compiling():
@@ -260,7 +200,7 @@ def compiled_freezes_positions(spec: RopeSpec) -> Any:
     """A compiled program has the positions of 0, 1, 2, ... that it was traced with built in."""
     import torch
 
-    class Rope(_layer()):  # type: ignore[misc]
+    class Rope(layer()):  # type: ignore[misc]
         def phases(self, positions: Any) -> Any:
             if torch.compiler.is_compiling():
                 positions = torch.arange(positions.shape[-1])
@@ -274,38 +214,11 @@ def compiled_shifts_sine(spec: RopeSpec) -> Any:
     """Compiled, the cosine is the sine a quarter turn on, which is taken to be 1.5708."""
     import torch
 
-    class Rope(_layer()):  # type: ignore[misc]
+    class Rope(layer()):  # type: ignore[misc]
         def table(self, positions: Any) -> tuple[Any, Any]:
             cos, sin = super().table(positions)
             if torch.compiler.is_compiling():
                 cos = (self.phases(positions)[..., None, :] + 1.5708).sin()
             return cos, sin
-
-    return Rope(spec)
-
-
-# Honest ones
-
-
-@control(position_forms=("t", "bt"), **_HALF | {"survives": ("copy", "save", "cast", "meta")})
-def torch_makes_theta_anew(spec: RopeSpec) -> Any:
-    """A module without buffers: nothing that is held can be rounded or lost."""
-    return _layer()(spec)
-
-
-@control(position_forms=("t", "bt"), **_HALF | {"survives": ("copy", "save", "cast", "meta")})
-def torch_restores_buffer(spec: RopeSpec) -> Any:
-    """The frequencies are a buffer, made anew after every cast, move and load."""
-
-    class Rope(_buffered()):  # type: ignore[misc]
-        theta: Any
-
-        def _apply(self, change: Any, recurse: bool = True) -> Any:
-            super()._apply(change, recurse)
-            self.reset_parameters()
-            return self
-
-        def reset_parameters(self) -> None:
-            self.theta = self.frequencies(self.theta.device)
 
     return Rope(spec)
