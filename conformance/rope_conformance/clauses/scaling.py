@@ -1,8 +1,8 @@
-"""Remaps: which frequencies change, by how much, and what becomes of the amplitude.
+"""Scalings: which frequencies change, by how much, and what becomes of the amplitude.
 
-That the numbers are right as a whole is said by `frequency`. Here a remap is taken apart:
-its pairs by what it does to them, whatever the amplitude; the amplitude, whatever the
-phases; and its parameters, one changed at a time.
+Whether the output is right as a whole, `frequency` judges. Here a scaling is taken apart: pairs
+by what it does to them, whatever the amplitude; the amplitude, whatever the phases; and its
+parameters, one changed at a time.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ Flags = npt.NDArray[np.bool_]
 _DIGITS = 40
 _SAME = Decimal(10) ** -30  # as a part of theta
 _SAMPLES = 100  # twice what a clause judged by the bound needs
-_FAR = 2**14  # by then every ramp and every factor shows
+_FAR = 2**14  # far enough for every ramp and factor to show
 
 
-def _remapped(context: CheckContext) -> str | None:
+def _scaled(context: CheckContext) -> str | None:
     if not isinstance(context.spec.frequencies, ScaledRule):
-        return "the frequencies are not remapped"
+        return "the frequencies are not scaled"
     return None
 
 
 def _made_for_several(context: CheckContext) -> str | None:
-    return made_anew(context) or _remapped(context)
+    return made_anew(context) or _scaled(context)
 
 
 def _chosen(context: CheckContext, band: str) -> npt.NDArray[np.bool_]:
@@ -58,7 +58,7 @@ def _chosen(context: CheckContext, band: str) -> npt.NDArray[np.bool_]:
 
 def _has(band: str) -> Callable[[CheckContext], str | None]:
     def opened(context: CheckContext) -> str | None:
-        if reason := _remapped(context):
+        if reason := _scaled(context):
             return reason
         return None if _chosen(context, band).any() else f"no pair is {band}"
 
@@ -79,7 +79,7 @@ def _band(name: str) -> Callable[[CheckContext], list[Case]]:
 
 @clause(
     id="scaling.kept",
-    sentence="Pairs that a remap leaves alone turn as they do without it.",
+    sentence="Pairs that a scaling leaves alone turn as they do without it.",
     formula=r"\theta'_i = \theta_i",
     reference="rope_ref.scaling.yarn:YaRN.real_theta",
     fault="scaling",
@@ -90,12 +90,12 @@ def _band(name: str) -> Callable[[CheckContext], list[Case]]:
 )
 def kept(context: CheckContext, case: Case) -> None:
     """Read the angles of (1, 0) in the pairs that are left alone, whatever their length."""
-    judge_turn(context, case, "kept", "a pair that the remap leaves alone turns at another speed")
+    judge_turn(context, case, "kept", "a pair that the scaling leaves alone turns at another speed")
 
 
 @clause(
     id="scaling.divided",
-    sentence="Pairs that a remap slows down wholly turn at exactly the factor-th part.",
+    sentence="Pairs that a scaling divides by its factor turn at exactly theta_i divided by it.",
     formula=r"\theta'_i = \theta_i / s",
     reference="rope_ref.scaling.scaled_rules:Linear.real_theta",
     fault="scaling",
@@ -192,7 +192,7 @@ def _amplitudes(context: CheckContext) -> list[tuple[str, FrequencyRule]]:
     formula=r"|y_i| = A\,|x_i|",
     reference="rope_ref.definition:cos_sin",
     fault="scaling",
-    opened_by=_remapped,
+    opened_by=_scaled,
     fixed=lambda context: _numbered(
         len(_amplitudes(context)), lambda context: all_positions(context, limit=2**10)
     )(context),
@@ -284,7 +284,7 @@ def _others(context: CheckContext) -> Sequence[tuple[str, FrequencyRule]]:
 
 @clause(
     id="scaling.parameters",
-    sentence="Every parameter of a remap counts: RoPEs that differ in one of them differ by it.",
+    sentence="Every parameter of a scaling counts: RoPEs that differ in one of them differ by it.",
     formula=r"\theta' = f(\theta;\, s, L, \ldots)",
     reference="rope_ref.scaling.scaled_rules:ScaledRule",
     fault="scaling",

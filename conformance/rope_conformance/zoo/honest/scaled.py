@@ -25,7 +25,7 @@ from rope_ref.scaling import (
 
 
 def _accepts(spec: RopeSpec) -> bool | str:
-    """Any remap over anything, in the commonest reading."""
+    """Any scaling of anything, as most code reads it."""
     rule: Any = spec.frequencies
     if isinstance(rule, YaRN):
         own = rule.limit, rule.equal_ends, rule.amplitude_rule, rule.below_one
@@ -97,7 +97,7 @@ def dynamic_ntk_in_float32(spec: RopeSpec) -> Rope:
 
 @control(_half(128, FixedNTK(PowerLaw(1e4), factor=8)), profile="float32-power", **_WIDE)
 def fixed_ntk_in_float32(spec: RopeSpec) -> Rope:
-    """The remap that vLLM calls ntk, all in float32."""
+    """The scaling that vLLM calls ntk, all in float32."""
     return _rope(spec, F)
 
 
