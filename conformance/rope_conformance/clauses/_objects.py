@@ -154,7 +154,7 @@ def agree(
 
 
 def demand(context: CheckContext, judgement: Judgement, message: str, fault: Fault | None) -> None:
-    """As `CheckContext.demand`, with the class of the fault, which diagnosing the original would miss."""
+    """As `CheckContext.demand`, with the class of the fault: diagnosis tries the original alone."""
     try:
         context.demand(judgement, message)
     except CheckFailure as failure:

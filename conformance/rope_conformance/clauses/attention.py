@@ -185,7 +185,7 @@ def _in_memory(context: CheckContext) -> list[Case]:
     minimum=2,
 )
 def memory(context: CheckContext, case: Case) -> None:
-    """Put guard values around the data, in one buffer for all three if views are claimed, else three."""
+    """Put guard values around the data: in one buffer for all three if views are claimed."""
     arrays = layer_data(context, case)
     buffers, views, places = (_packed if case.strided else _guarded)(context, arrays)
     before = [context.namespace.host(buffer) for buffer in buffers]

@@ -316,7 +316,7 @@ def calls(context: CheckContext, case: QueriesKeys) -> None:
 
 
 def _demand_first(context: CheckContext, what: LogitsInput, factor: float) -> None:
-    """Fail by another class where a new object's first call is wrong: no earlier call is to blame."""
+    """Fail by another class where a new object's first call is wrong too."""
     new = new_object(context)
     try:
         compare_scores(new or context, what, factor, "in a first call a score is wrong")

@@ -283,7 +283,7 @@ def ambient(context: CheckContext, case: Case) -> None:
     numeric=True,
 )
 def meta(context: CheckContext, case: Case) -> None:
-    """Fill the empty memory with 0.5, or with an odd `parameter` with NaN, never with what was there."""
+    """Fill the empty memory with 0.5, or with an odd `parameter` with NaN, then load."""
     garbage = (0.5, float("nan"))[case.parameter]
     made = done(
         "making it on the meta device and loading it",

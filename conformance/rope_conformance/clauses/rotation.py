@@ -184,7 +184,7 @@ def inverse(context: CheckContext, case: Case) -> None:
     numeric=True,
 )
 def transpose(context: CheckContext, case: Case) -> None:
-    """Read the maps at p and at -p from unit vectors, and compare one with the other's transpose."""
+    """Read the maps at p and -p from unit vectors; one must be the transpose of the other."""
     position = case.positions[0]
     read, written = pair_channels(context.spec), pair_channels(context.spec, output=True)
     there, back = (map_at(context, p).copy() for p in (position, -position))
