@@ -1,4 +1,4 @@
-"""Measures a remap: its pairs by what it does to them, their angles and lengths apart."""
+"""Measures a scaling: pairs by what it does to them, angles and lengths separately."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SAME = Decimal(10) ** -30  # as a part of theta
 
 @lru_cache(maxsize=64)
 def bands_of(rule: ScaledRule, rotary_dim: int) -> dict[str, Flags]:
-    """Which pairs are kept, divided by the factor, still, or something between."""
+    """Which pairs are kept, divided by the factor, at rest (theta 0), or between."""
     before = [w.digits(_DIGITS) for w in rule.rule.frequencies(rotary_dim)]
     after = [w.digits(_DIGITS) for w in rule.frequencies(rotary_dim)]
     with real_arithmetic(_DIGITS):
@@ -44,7 +44,7 @@ def bands_of(rule: ScaledRule, rotary_dim: int) -> dict[str, Flags]:
 
 
 def _divisor(rule: ScaledRule) -> Real:
-    """What a pair that is slowed down wholly is divided by; a list has a factor for each."""
+    """What a divided pair is divided by; 1 for rules with a factor for each pair."""
     if isinstance(rule, LongRoPE | Divided):
         return 1
     divisor: Real = getattr(rule, "alpha", None) or rule.factor  # type: ignore[attr-defined]
@@ -52,6 +52,7 @@ def _divisor(rule: ScaledRule) -> Real:
 
 
 def judge_turn(context: CheckContext, case: Case, band: str, message: str) -> None:
+    """Judge the angles of the pairs of a band, whatever their lengths."""
     rule = context.spec.frequencies
     assert isinstance(rule, ScaledRule)
     chosen = bands_of(rule, context.spec.rotary_dim)[band]
@@ -62,7 +63,7 @@ def judge_turn(context: CheckContext, case: Case, band: str, message: str) -> No
         direction = got / np.hypot(*got)
     cos, sin = (part[:, None] for part in cos_sin(positions, context.spec, unit=True))
     error = np.maximum(np.abs(direction[0] - cos), np.abs(direction[1] - sin))
-    # The length is taken out by dividing by what it came out as: one bound more.
+    # Dividing by the length that came out adds its own error: one bound more.
     p, r = per_token(positions, context.spec), pair_norm(x, context.spec)
     both = sum(
         bound(context.profile, context.spec, p, context.dtype, r, norm=norm)

@@ -37,7 +37,7 @@ def begin(context: CheckContext) -> Any:
 
 
 def offers(context: CheckContext) -> set[str]:
-    """What an object, or the session that it returns, can do beside."""
+    """What an object, or the session that it returns, offers beside prefill and step."""
     found: set[str] = set()
     with contextlib.suppress(CheckFailure, TargetRaised):
         one, other = begin(context), begin(context)

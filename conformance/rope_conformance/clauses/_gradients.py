@@ -21,7 +21,7 @@ Pull = Callable[[Any], Array]  # from a gradient in the framework's own type
 
 
 class NotDifferentiable(CheckFailure):
-    """The framework finds no way back from the result to x; the message says why."""
+    """The framework cannot differentiate it; the message says why."""
 
 
 def own_vjp(context: CheckContext) -> bool:
@@ -30,7 +30,7 @@ def own_vjp(context: CheckContext) -> bool:
 
 
 def transposed(spec: RopeSpec) -> RopeSpec:
-    """The gradient as a RoPE: it turns the other way, and writes where the other read."""
+    """The gradient as a RoPE: the other direction, written where the rotation read."""
     return replace(
         spec,
         layout=spec.output_layout,
@@ -58,7 +58,7 @@ def judge_gradient(context: CheckContext, got: Array, g: Array, positions: Array
 def demand_gradient(
     context: CheckContext, got: Array, g: Array, positions: Array, message: str
 ) -> None:
-    """Fail where a gradient is not the transposed rotation of g, and say what it may be."""
+    """Fail where a gradient is not the transposed rotation of g, and say what it may be instead."""
     judgement = judge_gradient(context, got, g, positions)
     context.evidence.count(judgement)
     mirror = copy.copy(context)  # whose pairs are written where the gradient's are
@@ -110,7 +110,7 @@ def pullback(context: CheckContext, x: Array, positions: Array, *, again: bool =
     Raises
     ------
     NotDifferentiable
-        If the framework finds no way back.
+        If the framework cannot differentiate it.
     CheckFailure
         If result or gradient have the wrong type, dtype or shape.
     TargetRaised
@@ -211,7 +211,7 @@ def torch_gradient(
 
 def _torch(context: CheckContext, x: Array, positions: Array, again: bool) -> Pull:
     leaf = context.arrays.native(x).requires_grad_()
-    # What a layer rotates is the result of another; a leaf may not be written to.
+    # As in a layer: torch forbids writing into a leaf.
     result = torch_result(context, leaf.clone(), positions, x.shape)
 
     def pull(g: Any) -> Array:

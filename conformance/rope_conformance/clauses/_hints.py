@@ -65,7 +65,7 @@ def instead(context: CheckContext, x: Array, y: Array, position: int) -> Instead
 
 
 def _of_another_length(context: CheckContext, x: Array, y: Array, position: int) -> bool:
-    """Whether a rule that goes by the length of the text was asked for another length."""
+    """Whether a token was rotated by the frequencies of another length of text."""
     rule = context.spec.frequencies
     if not has_length(rule) or not position:
         return False
@@ -80,7 +80,7 @@ def _of_another_length(context: CheckContext, x: Array, y: Array, position: int)
 
 
 def _nearly_there(context: CheckContext, got: Array, want: Array, position: int) -> bool:
-    """Whether each phase is off by a small part of itself, as a rounded frequency has it."""
+    """Whether each phase is off by a small part of itself, as with rounded frequencies."""
     turned = (got[0] + 1j * got[1]) * (want[0] - 1j * want[1])
     phase = np.abs(position * context.spec.theta())
     off = np.abs(np.angle(turned))

@@ -1,4 +1,4 @@
-"""Judges the tokens of a request: each by the frequencies it was rotated with, and as often."""
+"""Judges the tokens of a request, each by its own frequencies and number of rotations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def judged_by_tables(
     turns: list[Array],
     real: Array,
 ) -> Judgement:
-    """The judgement of tokens at positions; what is no token is right.
+    """The judgement of tokens at positions; padding counts as right.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def _loosened(
     again: Array,
 ) -> Judgement:
     """A judgement of tokens rotated several times: the bounds of the rotations add up."""
-    # Turned back in between, a pair is as long as at first: then more of it is lost.
+    # Rotated back in between, a pair has its first length again, and its error is larger.
     r = pair_norm(x, spec) * min(1.0, 1 / float(spec.frequencies.amplitude))
     total = np.zeros_like(r)
     for turn in turns:

@@ -1,7 +1,7 @@
-"""Tells what was kept from one RoPE for the next from what is wrong whenever it is made.
+"""Tells a stale value, kept from an earlier RoPE, from one that is wrong whenever it is made.
 
-Nothing can be made before the RoPE under test. But where nothing of the same width, or of
-the same base, was made yet, nothing can have been kept.
+Other RoPEs are made before the one in question. At a width, or a base, that none of them had,
+nothing can be stale.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from rope_conformance.target.rule_parts import base_below, plain_rule
 from rope_ref import RopeSpec
 from rope_ref.scaling import ScaledRule
 
-__all__ = ["judged", "kept_by_base", "kept_by_width", "only_remapped"]
+__all__ = ["judged", "kept_by_base", "kept_by_width", "right_unscaled"]
 
 _TELLING = 1e-3  # as a part of theta
-_NEAR = (1.001, 0.999, 1.002)  # so near that a formula errs as it does at the base itself
+_NEAR = (1.001, 0.999, 1.002)  # so near that a wrong formula is as wrong as at the base itself
 
 
 def judged(context: CheckContext, spec: RopeSpec, case: Case, message: str) -> None:
@@ -43,8 +43,8 @@ def _right_for(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
 def kept_by_width(context: CheckContext, spec: RopeSpec, case: Case, widths: Iterable[int]) -> bool:
     """Whether what is wrong for a spec of the same width is right at two of other widths.
 
-    Code that does not read a parameter is right there too if the parameter changes nothing
-    there, so it must be widths where it does. No clause may rotate as many channels.
+    The parameter must make a difference there, or code that ignores it would be right as well. No
+    clause may use these widths.
     """
     if other_widths(context) is not None:
         return False
@@ -71,8 +71,8 @@ def kept_by_base(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
     )
 
 
-def only_remapped(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
-    """Whether what is wrong for a spec is right without its remap, so that the remap is wrong."""
+def right_unscaled(context: CheckContext, spec: RopeSpec, case: Case) -> bool:
+    """Whether what is wrong for a spec is right without its scaling: the scaling is wrong."""
     rule = spec.frequencies
     if not isinstance(rule, ScaledRule):
         return False

@@ -32,7 +32,7 @@ def placed(claim: Claim, start: int, tokens: int) -> range:
 
 
 def large_layers(context: CheckContext) -> list[Case]:
-    """More rows, heads and tokens than are done at a time, odd numbers of each."""
+    """More rows, heads and tokens than a kernel does at a time, odd numbers of each."""
     shapes = [(35, 3, 3, 1), (1, 3, 195, 65), (1, 1031, 3, 1)]
     if context.namespace.fixed_shapes:  # each new shape is a compilation
         shapes = [(35, 5, 33, 11)]
@@ -51,7 +51,7 @@ def demand_positions(
     given: Sequence[Any],
     fault: Fault,
 ) -> None:
-    """Fail if the positions that a call was given are others after it."""
+    """Fail if a call changed the positions that it was given."""
     own = context.arrays.position_arguments(positions, shape)
     for before, after in zip(own, given, strict=True):
         if not isinstance(after, int) and not np.array_equal(

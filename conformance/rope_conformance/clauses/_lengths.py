@@ -1,7 +1,7 @@
 """Which frequencies a request is served with, where they depend on its length.
 
-Systems read the length differently. Each public reading is followed beside the others,
-until what comes out tells them apart; see `rope_ref.extensions.length_rules`.
+Systems differ in which length counts. Each public reading is followed until an output
+contradicts it; see `rope_ref.extensions.length_rules`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class LengthHypothesis:
 def follows_length(context: CheckContext) -> bool:
     """Whether the frequencies change while a text grows.
 
-    A rule that was given a length is that RoPE, unless the claim says otherwise.
+    A rule with a length given stays at that length, unless the claim says otherwise.
     """
     rule, claimed = context.spec.frequencies, context.claim.length_rule
     if not isinstance(rule, DynamicNTK | LongRoPE) or claimed == "configured":
@@ -107,7 +107,7 @@ def readings(context: CheckContext) -> tuple[LengthHypothesis, ...]:
 
 
 def length_facts(left: Collection[LengthHypothesis], claim: Claim) -> dict[str, str]:
-    """What the readings that are left say, where the claim says nothing."""
+    """What the remaining readings agree on, where the claim says nothing."""
     found = {}
     rules = {reading.length_rule for reading in left}
     lengths = {FACTS[str(rule)] for rule in rules}
@@ -127,8 +127,8 @@ class Served:
     Attributes
     ----------
     specs
-        What tokens have been rotated by; the first is the claimed one. Tables hold
-        numbers of these.
+        All specs that tokens have been rotated by, the claimed one first. Tables hold indices
+        into these.
     """
 
     def __init__(self, spec: RopeSpec) -> None:
@@ -138,7 +138,7 @@ class Served:
     def call(
         self, reading: LengthHypothesis, positions: Array, real: Array, *, each: bool
     ) -> Array:
-        """Numbers of the specs that tokens are rotated by.
+        """Indices of the specs that tokens are rotated by.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ def other_length(
     position: int,
     lengths: Collection[int],
 ) -> tuple[str, Fault] | None:
-    """Say by the frequencies of which other length a token (H, D) came out, if by any.
+    """Find the other length by whose frequencies a token (H, D) was rotated, if there is one.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from rope_conformance.target.claim import Claim
 from rope_conformance.target.frameworks import Array
 from rope_conformance.target.implementation import Implementation
 
-_FAR = 2**17 - 6  # tables that reach further would cost more than they show
+_FAR = 2**17 - 6  # larger tables would cost more than they show
 
 
 def attempt(what: str, action: Callable[[], Any]) -> str | None:
@@ -36,7 +36,7 @@ def attempt(what: str, action: Callable[[], Any]) -> str | None:
 
 
 def done(what: str, action: Callable[[], Any]) -> Any:
-    """Do what must be possible; the failure says what was done."""
+    """Do what must not raise; where it does, the failure says what was done."""
     try:
         return action()
     except Exception as error:
@@ -54,7 +54,7 @@ def fresh(context: CheckContext) -> Any:
 
 
 def own_copy(context: CheckContext) -> Any:
-    """An object that may be spoilt."""
+    """An object that may be changed for good."""
     return fresh(context) if context.implementation.is_factory else copy.deepcopy(fresh(context))
 
 
@@ -65,7 +65,7 @@ def beside(context: CheckContext, made: Any, dtype: str | None = None) -> CheckC
 
 
 def rotate(context: CheckContext, made: Any, case: Case, dtype: str | None = None) -> Array:
-    """Rotate a case with another object; what it did counts here."""
+    """Rotate a case with another object; its calls and outputs count in `context`."""
     other = beside(context, made, dtype)
     try:
         return other.arrays.apply(other.x(case), other.positions(case))
@@ -134,7 +134,7 @@ def agree(
 ) -> None:
     """Demand that two calls agree within the sum of their bounds.
 
-    Where neither gives a number they do agree; that it is wrong is said by others.
+    NaN agrees with NaN: whether it is right, other clauses judge.
     """
     x, p = context.x(case), per_token(context.positions(case), context.spec)
     r = pair_norm(x, context.spec)
@@ -149,7 +149,7 @@ def agree(
 
 
 def demand(context: CheckContext, judgement: Judgement, message: str, fault: Fault | None) -> None:
-    """As `CheckContext.demand`, of a class that the diagnosis of the original cannot know."""
+    """As `CheckContext.demand`, with the class of the fault: diagnosis tries the original alone."""
     try:
         context.demand(judgement, message)
     except CheckFailure as failure:
@@ -164,7 +164,7 @@ def judged(
     dtype: str | None = None,
     profile: Profile | None = None,
 ) -> Judgement:
-    """Compared with the truth; apart from what the report says of the object itself."""
+    """Compared with the truth; the report's largest errors leave it out."""
     x, positions = context.x(case), context.positions(case)
     as_type, as_profile = dtype or context.dtype, profile or context.profile
     judgement = judge(y, x, positions, context.spec, as_type, as_profile)

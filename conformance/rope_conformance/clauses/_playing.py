@@ -1,4 +1,4 @@
-"""Carries a `Session` out on an object, and judges all that comes back."""
+"""Plays a `Session` on an object, and judges all that comes back."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def play(context: CheckContext, session: Session) -> None:
     made = context_on(context, session.on)
     if made is None or (
         made is context and follows_length(context)
-    ):  # it has served we know not what
+    ):  # what it has served before is unknown
         return
     player = _Player(made, session)
     try:
@@ -82,9 +82,9 @@ class _Request:
 class _Player:
     """A session under way.
 
-    Until something is evicted there is one place for each token; afterwards there are two
-    conventions. Where frequencies depend on the length there are several readings of that.
-    Whatever does not fit an output is dropped, for good.
+    Until something is evicted each token has one position; afterwards two, by the two conventions.
+    Where frequencies depend on the length, there are several readings of which length. A reading
+    that contradicts an output is dropped for good.
     """
 
     def __init__(self, context: CheckContext, session: Session) -> None:
@@ -200,7 +200,7 @@ class _Player:
                 other.arrays.invoke(method, other.arrays.native(self._data(tokens)))
 
     def broken(self) -> None:
-        """Fail, or not."""
+        """A call with nothing in it, which may raise."""
         with contextlib.suppress(TargetRaised, CheckFailure):
             self._invoke("prefill", None)
 
@@ -267,7 +267,7 @@ class _Player:
         slots: slice,
         method: str = "",
     ) -> None:
-        """Judge tokens that stand in some slots; under two conventions one must fit."""
+        """Judge the tokens in some slots: one of the readings must fit."""
         tokens = looked_at(x.shape[1])
         real = real_tokens(x, lengths)[:, tokens]
         x, y = x[:, tokens], y[:, tokens]
@@ -295,14 +295,14 @@ class _Player:
     def _stand(
         self, reading: LengthHypothesis, slots: slice, method: str
     ) -> tuple[CachePositions, Array]:
-        """Where tokens are, and numbers of the specs they are rotated by, in one reading."""
+        """Where tokens are, and the indices of the specs they are rotated by, in one reading."""
         tables = self.request.tables[reading]
         if not method and reading.cached_keys == "renewed":
             tables = np.broadcast_to(tables[:, -1:], tables.shape)
         return self.request.places[reading.convention], tables[:, slots]
 
     def _told_apart(self, slots: slice, method: str) -> list[list[LengthHypothesis]]:
-        """The readings, together where nothing tells them apart."""
+        """The readings, in groups that expect the same output."""
         groups: dict[Any, list[LengthHypothesis]] = {}
         for reading in self.readings:
             convention = reading.convention if self.evicted else None
@@ -359,7 +359,7 @@ class _Player:
     def _lengths(
         self, reading: LengthHypothesis, slots: slice, spot: Spot, method: str
     ) -> list[int]:
-        """What may have been taken for the length where a bad token came out: that itself first."""
+        """Lengths that a bad token may have been rotated for, the right one first."""
         places = self.request.places[reading.convention]
         own = places.slots[:, slots] + 1
         ends = own[:, spot.token] if method == "step" else places.next
@@ -400,7 +400,7 @@ class _Player:
         return found.words, None
 
     def facts(self) -> dict[str, str]:
-        """What no claim has said and only one reading has explained."""
+        """What the claim does not say and all remaining readings agree on."""
         found = {}
         if self.evicted and len({r.convention for r in self.readings}) == 1:
             found["when cached tokens go"] = _FACTS[self.readings[0].convention]

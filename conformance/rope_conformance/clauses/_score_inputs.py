@@ -33,7 +33,7 @@ def score_cases(context: CheckContext) -> list[QueriesKeys]:
             for apart in ((300, 2, 77), (0, 511, 64, 9, 1))
         )
         result.append(QueriesKeys(Case(2, 3, 4, q_apart), Case(2, 5, 2, k_apart)))
-        # One channel alone: its pair decides at positions where others no longer do.
+        # One channel alone: slow pairs decide at positions where fast ones no longer do.
         far = tuple(sorted({max(low, min(high, p)) for p in (4096, 65535, 2**20)}))
         near = tuple(sorted({max(low, min(high, p)) for p in (0, 4000, 65000)}))
         for channel in (
@@ -51,7 +51,7 @@ def score_cases(context: CheckContext) -> list[QueriesKeys]:
 
 
 def large_scores(context: CheckContext) -> list[QueriesKeys]:
-    """More rows, heads, queries and keys than are done at a time, odd numbers of each."""
+    """More rows, heads, queries and keys than a kernel does at a time, odd numbers of each."""
     shapes = [(35, 3, 5, 3, 1), (1, 3, 5, 195, 65), (1, 131, 1031, 1, 1)]
     if context.namespace.fixed_shapes:  # each new shape is a compilation
         shapes = [(33, 5, 67, 15, 5)]

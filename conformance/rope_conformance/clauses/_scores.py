@@ -240,7 +240,7 @@ def wrong_scores(
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Which scores are wrong, and which could tell right from wrong."""
     (got, want), (limit, size) = pair, limits
-    # Zeros decide nothing, but must come out as zeros.
+    # A score of zeros decides nothing, but must be 0.
     decisive = limit <= DECISIVE * size
     nothing = size == 0
     error = np.abs(np.asarray(got, np.float64) - want)
@@ -374,9 +374,8 @@ def _suspects(what: LogitsInput) -> Iterator[tuple[str, Fault, LogitsInput]]:
 
 
 def _left_out(what: LogitsInput, context: CheckContext) -> Iterator[tuple[str, Fault, LogitsInput]]:
-    """Channels that do not enter the scores."""
-    rotating = pair_channels(context.spec).ravel()
-    rest = np.setdiff1d(np.arange(context.spec.head_dim), rotating)
+    """Inputs without the channels that may be missing from the scores."""
+    rotating, rest = pair_channels(context.spec).ravel(), passing_channels(context.spec)
     for words, channels in (
         ("channels that pass through are left out", rest),
         ("channels that rotate are left out", rotating),

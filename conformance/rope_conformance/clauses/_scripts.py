@@ -150,7 +150,7 @@ def evictions(context: CheckContext) -> list[Session]:
 
 
 def shifts(context: CheckContext) -> list[Session]:
-    """There and back, by nothing, several times, far; after an eviction."""
+    """Back and forth, by 0, several times, far, and after an eviction."""
     offered = offers(context)
     look: tuple[tuple[Any, ...], ...] = (("keys",),) if "keys" in offered else ()
     step = (*look, ("step", 1), *look)
@@ -172,7 +172,7 @@ def shifts(context: CheckContext) -> list[Session]:
 
 
 def interleaved_sessions(context: CheckContext) -> list[Session]:
-    """Two requests in turns; in one of them the cache changes under the other's eyes."""
+    """Two requests in turns, where the cache of one changes while the other waits."""
     offered = offers(context)
     look: tuple[tuple[Any, ...], ...] = (("keys",),) if "keys" in offered else ()
     other, back = ("use", 1), ("use", 0)

@@ -15,14 +15,14 @@ _HALVES = ("bfloat16", "float16")
 
 
 def claimed(word: str, context: CheckContext) -> str | None:
-    """Whether a word is among what it claims to live through."""
+    """Opens a clause where the claim says that the object survives `word`."""
     if word in context.claim.survives:
         return None
     return f"{word!r} is not among what it claims to live through (survives)"
 
 
 def an_object(word: str, context: CheckContext) -> str | None:
-    """Whether it is an object that claims a word."""
+    """Opens a clause for objects with a state that survive `word`, by their claim."""
     made = context.implementation.made
     if inspect.isroutine(made) or inspect.isclass(made) or inspect.ismodule(made):
         return "a plain function is no object with a state"

@@ -29,7 +29,7 @@ __all__ = [
     "with_amplitude",
 ]
 
-OTHER_AMPLITUDE = 1.25  # exact in every type, and so is its square
+OTHER_AMPLITUDE = 1.25  # exact in every type, as is its square
 
 
 def with_amplitude(spec: RopeSpec, amplitude: float) -> RopeSpec:

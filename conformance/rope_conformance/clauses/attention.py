@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 
-# (batch, tokens, heads of q, heads of k, first position): lengths that coincide hide a
-# mistaken axis, and with as many heads of k as of q nothing can be mistaken.
+# (batch, tokens, heads of q, heads of k, first position). Mostly different lengths: equal ones
+# hide that one axis is taken for another.
 _LAYERS = (
     (2, 5, 4, 2, 3), (3, 1, 4, 1, 7), (2, 3, 3, 3, 0), (4, 4, 4, 2, 0), (1, 2, 32, 8, 100),
     (2, 2, 8, 2, 0), (1, 7, 6, 3, 2040), (5, 1, 8, 8, 1), (2, 3, 8, 1, 0), (1, 1, 2, 1, 0),
@@ -149,7 +149,7 @@ def heads(context: CheckContext, case: Case) -> None:
 def _judge_layer(
     context: CheckContext, case: Case, arrays: tuple[Array, Array, Array], natives: Any = None
 ) -> None:
-    """The same beside something else: what fails alone too is of the class of `heads`."""
+    """Judge a call in other circumstances: what is wrong in any has the class of `heads`."""
     positions = context.positions(case)
     try:
         demand_layer(context, case, arrays, call_layer(context, arrays, positions, natives))
@@ -160,7 +160,7 @@ def _judge_layer(
 
 
 def _wrong_alone(context: CheckContext, case: Case, arrays: tuple[Array, Array, Array]) -> bool:
-    """Whether a new object, where one can be made, fails with nothing beside the arrays."""
+    """Whether a new object, where one can be made, is wrong on plain copies of the arrays."""
     new = new_object(context) or context
     positions = context.positions(case)
     return not passes(lambda: demand_layer(new, case, arrays, call_layer(new, arrays, positions)))
@@ -185,7 +185,7 @@ def _in_memory(context: CheckContext) -> list[Case]:
     minimum=2,
 )
 def memory(context: CheckContext, case: Case) -> None:
-    """Put guards around the data: one buffer with all three where views are taken, else three."""
+    """Put guard values around the data: in one buffer for all three if views are claimed."""
     arrays = layer_data(context, case)
     buffers, views, places = (_packed if case.strided else _guarded)(context, arrays)
     before = [context.namespace.host(buffer) for buffer in buffers]
@@ -240,7 +240,7 @@ def _demand_untouched(
 
 
 def _guarded(context: CheckContext, arrays: Sequence[Array]) -> Laid:
-    """Each array in a buffer of its own, between two rows of guards, contiguous."""
+    """Each array, contiguous, in a buffer of its own between two rows of guard values."""
     buffers: list[Any] = []
     places: dict[str, Place] = {}
     for name, x in zip("qkv", arrays, strict=True):
@@ -254,7 +254,7 @@ def _guarded(context: CheckContext, arrays: Sequence[Array]) -> Laid:
 
 
 def _packed(context: CheckContext, arrays: Sequence[Array]) -> Laid:
-    """All three in one buffer, one after the other along the heads, guards at both ends."""
+    """All three in one buffer, one after another along the heads, guard values at both ends."""
     hosts = [context.arrays.to_claimed_axes(x) for x in arrays]
     along = context.claim.axes.index("h" if "h" in context.claim.axes else "d")
     guard = np.full_like(hosts[2], _GUARD)

@@ -1,4 +1,4 @@
-"""Positions with several axes: which one a pair follows, and what stays as with one axis."""
+"""Positions with several axes: which one a pair follows, and what holds as with one axis."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _each_axis(context: CheckContext) -> list[Case]:
     numeric=True,
 )
 def map_(context: CheckContext, case: Case) -> None:
-    """Move one axis: the pairs of all others stay, its own go along."""
+    """Move positions along one axis: its own pairs turn, those of other axes do not."""
     axis, moved = case.parameter, case.position_array()
     p = at_one_place(moved[0], case.tokens, context.spec)
     p[axis] = moved
@@ -87,7 +87,7 @@ def map_(context: CheckContext, case: Case) -> None:
     change = np.abs(turned - turned[:, :, :1]).max(axis=0)
     own, r = np.array(context.spec.pair_axes) == axis, pair_norm(x, context.spec)
     tokens = per_token(p, context.spec)
-    # Both tokens turn by the same phase, right or wrong: only the roundings differ.
+    # Both tokens have the same phase, right or wrong: they differ by roundings alone.
     allowed = 2 * bound(context.profile, context.spec, 0 * tokens, context.dtype, r)
     stay = np.broadcast_to(y[:, :1], y.shape)
     judgement = compare(
@@ -177,7 +177,7 @@ def equal(context: CheckContext, case: Case) -> None:
 
 
 def _moved(context: CheckContext) -> list[Case]:
-    """Axis and move are told by `parameter`."""
+    """Inputs whose `parameter` says which axis is moved, and how far."""
     low, high = context.claim.position_range
     first = max(low, min(0, high - 9))
     batch, tokens, heads = usual_shape(context.claim)

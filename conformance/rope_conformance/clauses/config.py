@@ -1,8 +1,9 @@
-"""A model's config, read: every key heeded or refused, whatever way it is written.
+"""Reading a model's config: every key is heeded or refused, in whichever of its forms.
 
 ``from_config(mapping)`` returns an implementation for the config of a model of the
-claimed pair layout. What it does not know it may refuse, by any exception; what it takes
-it must read rightly. It is told neither a type of layers nor a length of text.
+claimed pair layout. A config that it does not know it may refuse, by any exception; one
+that it takes it must read rightly. It is told neither the type of a layer nor the length of a
+text.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def _no_layout_of_its_own(context: CheckContext) -> str | None:
 def plain(context: CheckContext, case: ModelConfig) -> None:
     """Read configs without scaling; those of whole heads must not be refused.
 
-    Reading is a question: what was there before, and what is read, stays as it is.
+    Reading must change neither the object that is asked nor the config.
     """
     at = _case(context, 5000)
     before = _is_itself(context, at)
@@ -82,7 +83,7 @@ def plain(context: CheckContext, case: ModelConfig) -> None:
     minimum=10,
 )
 def keys(context: CheckContext, case: ModelConfig) -> None:
-    """Change one key after the other; what is read must follow, or be refused."""
+    """Change one key after another; the RoPE must follow, or the config be refused."""
     _read(context, case)
 
 
@@ -117,7 +118,7 @@ def names(context: CheckContext, case: ModelConfig) -> None:
     minimum=10,
 )
 def refused(context: CheckContext, case: ModelConfig) -> None:
-    """Hand over configs that mean nothing, or not the same everywhere."""
+    """Hand over configs that are meaningless, or mean different things to different systems."""
     try:
         made = context.arrays.call("config", case.mapping())
     except (TargetRaised, CheckFailure):  # Unsupported is a refusal too
@@ -164,7 +165,7 @@ def _read(context: CheckContext, case: ModelConfig, *, must: bool = False) -> No
 
 
 def _words(spec: RopeSpec) -> str:
-    rule = re.sub(r"(, [\d.]+){4,}", ", ...", repr(spec.frequencies))  # of long lists the beginning
+    rule = re.sub(r"(, [\d.]+){4,}", ", ...", repr(spec.frequencies))  # the beginning of long lists
     return f"head_dim={spec.head_dim}, rotary_dim={spec.rotary_dim}, {rule}"
 
 
@@ -182,10 +183,11 @@ def _case(context: CheckContext, largest: int) -> Case:
 
 
 def _fault(context: CheckContext, made: Any, spec: RopeSpec) -> Exception | None:
-    """What shows that what was made is not the RoPE of a spec.
+    """The failure that shows that an object is not the RoPE of a spec; None if it is.
 
-    Where that depends on the length of the text, a longer text may turn as it is found in
-    the call, or as before: `from_config` is told of no length.
+    Where the frequencies depend on the length of the text, a call beyond the trained length may be
+    rotated by those of its own length or by those of the trained one: `from_config` is told no
+    length.
     """
     rule = spec.frequencies
     if not has_length(rule):
@@ -212,7 +214,7 @@ def _fault_at(context: CheckContext, made: Any, spec: RopeSpec, case: Case) -> E
 
 
 def _demand_same_meaning(mapping: dict[str, Any], spec: RopeSpec) -> None:
-    """Fail where reading took from the caller's mapping what it says."""
+    """Fail where reading changed what the caller's mapping means."""
     try:
         same = spec_from_hf_config(mapping) == spec
     except ConfigError:

@@ -27,7 +27,7 @@ from rope_conformance.target.process_state import changes, remember, settings_re
 from rope_conformance.target.views import View
 from rope_ref import cos_sin
 
-_MANY = 40  # calls, more than a pool that is made bit by bit has threads
+_MANY = 40  # calls: more than the threads of a pool that grows by one a call
 
 
 @clause(
@@ -67,9 +67,9 @@ def _also_rows(context: CheckContext) -> list[Case]:
     minimum=3,
 )
 def mutation(context: CheckContext, case: Case) -> None:
-    """Look at the arguments after the call, and at x once more after another.
+    """Look at the arguments after a call, and at x again after another call.
 
-    Of what else is offered, look at the positions that it was given.
+    Then call the other surfaces, and look at the positions that they were given.
     """
     x, positions = context.x(case), context.positions(case)
     y = context.arrays.apply(x, positions)
@@ -126,7 +126,7 @@ _VIEWS: dict[View, str] = {
     numeric=True,
 )
 def strides(context: CheckContext, case: Case) -> None:
-    """Every second element along each axis, backwards, one head for all; then the positions."""
+    """Views of every second element, running backwards, with stride 0; then positions as a view."""
     try:
         oracle(context, case, _VIEWS[case.strided])
     except TargetRaised as error:
@@ -134,7 +134,7 @@ def strides(context: CheckContext, case: Case) -> None:
             raise
         context.evidence.facts["views that run backwards"] = f"not taken: raises {error}"
     except CheckFailure as failure:
-        # Rotated by others' positions, but only where these are a view.
+        # Right unless the positions are a view: then others are read.
         if case.strided == "positions" and is_right(context, replace(case, strided=False)):
             failure.fault = "kernel-shape"
         raise
@@ -168,7 +168,7 @@ def empty(context: CheckContext, case: Case) -> None:
     minimum=3,
 )
 def determinism(context: CheckContext, case: Case) -> None:
-    """Call, call with other data, call again; so once all else that is offered was called.
+    """Call, call with other data, call again; again once the other surfaces have been called.
 
     Then repeat the very first call of the run.
     """
@@ -248,7 +248,7 @@ def types(context: CheckContext, case: Case) -> None:
 def process(context: CheckContext, case: Case) -> None:
     """Look at settings and random states around calls; at threads after many of them.
 
-    What concerns NumPy was watched around every call since the target was loaded.
+    NumPy's own settings are watched around every call since the target was loaded.
     """
     x, positions = context.x(case), context.positions(case)
     target = context.implementation.target
@@ -266,9 +266,9 @@ def process(context: CheckContext, case: Case) -> None:
 def _other_surfaces(
     context: CheckContext, x: Array, positions: Array
 ) -> dict[str, tuple[Any, ...]]:
-    """Call what else is offered, and return what each was given, by the name of its method.
+    """Call the other surfaces, and return the arguments of each by the name of its method.
 
-    What it raises is the affair of other clauses.
+    Errors are ignored: other clauses judge those surfaces.
     """
 
     def given(data: int, places: int) -> tuple[Any, ...]:
@@ -291,7 +291,7 @@ def _other_surfaces(
 
 
 def _threads(call: Callable[[], object], calls: int) -> None:
-    """Fail if most calls leave a thread behind; a pool that is made once is none of them."""
+    """Fail if most calls leave a thread behind. A pool that is made once is allowed."""
     leaving = 0
     for number in range(calls):
         before = set(threading.enumerate())
@@ -301,13 +301,13 @@ def _threads(call: Callable[[], object], calls: int) -> None:
         if number == calls // 4 and not leaving:
             return
     for thread in left:
-        thread.join(timeout=0.05)  # one that is about to end is not left behind
+        thread.join(timeout=0.05)  # one that is about to end does not count
     if leaving > calls // 2 and any(thread.is_alive() for thread in left):
         raise CheckFailure(f"{leaving} of {calls} calls left a thread behind")
 
 
 def _long(context: CheckContext) -> Case:
-    """More tokens than bfloat16 can number."""
+    """More tokens than bfloat16 has integers in a row."""
     low, high = context.claim.position_range
     start = low if high < 0 else max(low, 0)
     # Where each new shape is a compilation, as many as in the longest of `far_cases`.
@@ -316,10 +316,10 @@ def _long(context: CheckContext) -> Case:
 
 
 def _views(context: CheckContext) -> list[Case]:
-    """Every second element of all fixed inputs; of a few, the other ways to lie in memory."""
+    """Every second element of all fixed inputs; a few inputs in other memory layouts."""
     fixed, claim = numeric_fixed(context), context.claim
     others: list[View] = ["backwards"] if context.namespace.backwards else []
-    # Several numbers in one place cannot be overwritten.
+    # Elements that share memory cannot be overwritten.
     others += [] if claim.in_place else ["expanded"]
     found = [_strided(case) for case in fixed]
     found += [replace(case, strided=view) for view in others for case in fixed[:4]]

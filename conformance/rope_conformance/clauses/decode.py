@@ -7,29 +7,28 @@ What an object offers for this surface:
     session, an object with the methods below, and then several requests live at once.
 ``prefill(x, lengths=None)``
     Takes the next T tokens of every row, in the claimed axes, and returns them rotated, in
-    the claimed axes and type. The first stands at position 0; a second prefill is the next
-    chunk and goes on where the request has come to. ``lengths``, B integers in an array of
-    the claimed framework, says that rows are padded on the right: row b has ``lengths[b]``
-    real tokens, at least one. What comes out of padding is not judged, padding is no part of
-    the length of a text, and the next token of row b takes the position behind its last real
-    one.
+    the claimed axes and type. The first token has position 0; a second prefill is the next
+    chunk and continues from there. ``lengths``, B integers in an array of the claimed
+    framework, says that rows are padded on the right: row b has ``lengths[b]`` real tokens,
+    at least one. The output of padding is not judged, padding does not count in the length of
+    a text, and the next token of row b takes the position after its last real one.
 ``step(x)``
     The same for one token of every row.
 
-What it may offer beside:
+What it may offer as well:
 
 ``keys()``
     The rotated keys that it has cached: all tokens of all calls in order, in the claimed
     axes and type.
 ``evict(start, stop)``
-    Takes the tokens in slots start to stop - 1 of the cache out; the newest stays. There
+    Removes the tokens in slots start to stop - 1 from the cache; the newest stays. There
     are two public conventions. Either the others keep their positions, and the next
-    token's position goes on as if nothing were lost; or the others are rotated again, so
-    that slot j stands at position j, and the next token stands at the number of tokens left.
+    token's position is as if nothing had been removed; or the others are rotated again, so
+    that slot j has position j, and the next token has the number of tokens left.
     Which one it is, is a fact. Anything between the two is wrong.
 ``shift(delta)``
     All cached keys, and the next position, move by delta, which may be negative or 0. The
-    amplitude is on the keys already, and only the channels that rotate move.
+    keys have the amplitude already, and only the channels that rotate change.
 
 After a prefill with lengths neither ``keys`` nor ``evict`` is called until the next
 request, and after a shift no ``evict``. A call changes neither x nor what the call before
@@ -63,7 +62,7 @@ from rope_conformance.judging.context import CheckContext
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-_ROOM = 40  # positions that the shortest sessions of every kind find place in
+_ROOM = 40  # positions that the shortest sessions of every kind need
 
 
 def _room(context: CheckContext) -> str | None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from rope_conformance.accuracy.number_types import unit_roundoff
-from rope_conformance.clauses._kept import kept_by_base, kept_by_width, only_remapped
+from rope_conformance.clauses._kept import kept_by_base, kept_by_width, right_unscaled
 from rope_conformance.clauses._openers import claims_rows, factory_only, other_widths
 from rope_conformance.clauses._other_specs import fault_at, made_for, other_specs
 from rope_conformance.clauses.passthrough import demand_untouched
@@ -41,7 +41,7 @@ from rope_ref import RopeSpec
     numeric=True,
 )
 def ladder(context: CheckContext, case: Case) -> None:
-    """Put (1, 0) into every pair: what comes out is its cos and sin."""
+    """Put (1, 0) into every pair: its output is cos and sin of the phase."""
     x = angles_probe(context, case)
     y = context.arrays.apply(x, context.positions(case))
     judgement = context.judge(y, x, context.positions(case))
@@ -63,7 +63,7 @@ def ladder(context: CheckContext, case: Case) -> None:
     numeric=True,
 )
 def phase(context: CheckContext, case: Case) -> None:
-    """Compare with the reference at positions where number types and caches end."""
+    """Compare with the reference, also where number types and cos/sin caches end."""
     oracle(context, case, "the output is wrong")
 
 
@@ -132,7 +132,7 @@ def rows(context: CheckContext, case: Case) -> None:
 _WIDTHS = (
     (48, 48), (80, 80), (96, 96), (100, 100), (192, 192), (64, 32), (80, 20), (128, 32), (6, 6),
 )  # fmt: skip
-# Beyond its own: what a table of constants, 32 bits of thousandths or 16 bits would not hold.
+# Bases that a list of known ones, thousandths in 32 bits, or 16 bits would not hold.
 _BASES = (123_456, 10**7, 5 * 10**7)
 
 
@@ -170,13 +170,13 @@ def widths(context: CheckContext, case: Case) -> None:
     try:
         _other(context, spec, case, f"wrong at head_dim={head_dim}, rotary_dim={rotary_dim}")
     except CheckFailure as failure:
-        # The formula is right at the width it was made for: then it is not the formula.
+        # Right at its own width: the formula is not at fault.
         if failure.fault is None and is_right(context, DISTINCT):
             if kept_by_base(context, spec, case):
                 failure.fault = "cache"
             else:
-                remap = only_remapped(context, spec, case)
-                failure.fault = "scaling" if remap else "kernel-shape"
+                plain_is_right = right_unscaled(context, spec, case)
+                failure.fault = "scaling" if plain_is_right else "kernel-shape"
         raise
 
 
@@ -204,8 +204,8 @@ def bases(context: CheckContext, case: Case) -> None:
                 if kept_by_width(context, spec, case, (22, 38)):
                     failure.fault = "cache"
                 else:
-                    remap = only_remapped(context, spec, case)
-                    failure.fault = "scaling" if remap else "config"
+                    plain_is_right = right_unscaled(context, spec, case)
+                    failure.fault = "scaling" if plain_is_right else "config"
             raise
 
 

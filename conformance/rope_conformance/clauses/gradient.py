@@ -1,4 +1,4 @@
-"""The gradient: the transposed map, which rotates back and is times the amplitude too."""
+"""The gradient: the transposed map, which rotates back, times the amplitude."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SHAPES = FEW_SHAPES[:3]  # where each new shape is a compilation, or two with i
 
 
 def _differentiable(context: CheckContext) -> str | None:
-    """Opens a clause for what claims a gradient, brings one, or turns out to have one."""
+    """Opens a clause where a gradient is claimed, offered as `vjp`, or found by trying."""
     if context.claim.gradient is False:
         return "its claim says that it has no gradient"
     if context.claim.gradient or own_vjp(context):
@@ -171,7 +171,7 @@ def amplitude(context: CheckContext, case: Case) -> None:
     minimum=2,
 )
 def passthrough(context: CheckContext, case: Case) -> None:
-    """Compare the other channels' bits; whole heads are rotated by half for this."""
+    """Compare the other channels' bits; a spec without such channels is cut to half of them."""
     some = half_rotated(context)
     assert isinstance(some, CheckContext)
     g, positions = some.x(case), some.positions(case)
@@ -222,7 +222,7 @@ def repeats(context: CheckContext, case: Case) -> None:
 
 
 def _many(context: CheckContext) -> Case:
-    """More tokens than are done at a time."""
+    """More tokens than a kernel does at a time."""
     low, high = context.claim.position_range
     if context.namespace.fixed_shapes:
         return _cases(context)[0]
@@ -299,7 +299,7 @@ def mutation(context: CheckContext, case: Case) -> None:
     minimum=2,
 )
 def graph(context: CheckContext, case: Case) -> None:
-    """A leaf; a part of a projection of q, k and v; and numbers that are squared beside."""
+    """x is a leaf, a slice of one projection of q, k and v, or squared elsewhere in the graph."""
     import torch
 
     g, positions = context.x(case), context.positions(case)

@@ -1,15 +1,14 @@
 """A request that outgrows the length its model was trained for.
 
-For rules whose frequencies depend on the length of the text, dynamic NTK and LongRoPE. The
-methods are those of `rope_conformance.clauses.decode`; by what frequencies each call is
-rotated is judged here.
+For dynamic NTK and LongRoPE, whose frequencies depend on the length of the text. The methods
+are those of `rope_conformance.clauses.decode`; judged here is which frequencies each call is
+rotated by.
 
-Which length counts, systems read differently: that of the call (its largest position
-plus 1), the longest call there has been, the same until a call is shorter than the
-original length, that of each row of the batch, each token's own. Padding never counts. Keys
-that are cached when the frequencies change keep theirs, or take the new ones. Which reading
-it is, is a fact, or a verdict where the claim says ``length_rule`` or ``cached_keys``; but
-it must be one of them in all calls.
+Systems differ in which length counts: that of the call (its largest position plus 1), the longest
+call so far, the longest until a call is shorter than the original length, that of each row of the
+batch, or each token's own. Padding never counts. Keys that are cached when the frequencies change
+keep theirs, or take the new ones. Which it is, is a fact, or a verdict where the claim says
+``length_rule`` or ``cached_keys``; but all calls must agree with one of them.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def _original(context: CheckContext) -> int:
 
 
 def _over(context: CheckContext) -> list[Session]:
-    """Onto the original length, over it by steps, by a prompt, by padding alone, far beyond."""
+    """Up to the original length, and past it by steps, a prompt, padding alone, and by far."""
     n = _original(context)
     ragged: list[Script] = [(2, 2, (("prefill", n + 6, (5, n - 4)), ("step", 2)))]
     return fixed(
@@ -70,7 +69,7 @@ def _over(context: CheckContext) -> list[Session]:
 
 
 def _in_chunks(context: CheckContext) -> list[Session]:
-    """Chunks that end beyond the original length, longer and shorter than it themselves."""
+    """Chunks that end beyond the original length, some longer than it, some shorter."""
     n = _original(context)
     return fixed(
         (1, 2, (("prefill", n - 3), ("prefill", 6), ("step", 2))),

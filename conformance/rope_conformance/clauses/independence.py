@@ -159,11 +159,11 @@ def nan(context: CheckContext, case: Case) -> None:
 def chunks(context: CheckContext, case: Case) -> None:
     """Rotate whole, and cut in two before token `parameter`; or before each, if that is 0.
 
-    Whole it is rotated in each form that is claimed and can say where it stands.
+    The whole is rotated in each claimed form of positions that can express them.
     """
     x, positions = context.x(case), context.positions(case)
     y = context.arrays.apply(x, positions)
-    if (context.judge(y, x, positions).ratio <= 1).all():  # else it is not the form that is wrong
+    if (context.judge(y, x, positions).ratio <= 1).all():  # else the form is not what is wrong
         _in_other_forms(context, x, positions)
     whole = np.asarray(y, np.float64)
     cut = case.parameter

@@ -51,7 +51,7 @@ def _drawn(context: CheckContext) -> SearchStrategy[QueriesKeys]:
     one = cases(context.claim, max_tokens=6)
 
     def together(q: Case, k: Case, group: int) -> QueriesKeys:
-        # The product of two large numbers is no number in every type.
+        # The product of two large numbers overflows in some types.
         q, k = (replace(c, values="normal" if c.values == "large" else c.values) for c in (q, k))
         q = replace(q, heads=k.heads * group)
         return cut_both(context, QueriesKeys(q, replace(k, batch=q.batch)))
@@ -82,7 +82,7 @@ def _room(context: CheckContext) -> str | None:
     minimum=2,
 )
 def groups(context: CheckContext, case: QueriesKeys) -> None:
-    """Leave one key head at a time, all others 0: who has scores has met it."""
+    """Zero all key heads but one: the query heads with scores are those that meet it."""
     what = given(context, case)
     heads, shared = case.q.heads, case.k.heads
     met = _meetings(context, what)
@@ -148,7 +148,7 @@ def _unit_pairs(context: CheckContext) -> list[QueriesKeys]:
     minimum=1,
 )
 def scale(context: CheckContext, case: QueriesKeys) -> None:
-    """Score each unit vector with itself, where it stands: what comes out is the factor."""
+    """Score each unit vector with itself at one position: the score is the factor."""
     unit = np.eye(context.spec.head_dim).astype(data_type(context.dtype))
     q, k = (
         np.ascontiguousarray(
@@ -210,7 +210,7 @@ def amplitude(context: CheckContext, case: QueriesKeys) -> None:
 
 
 def _fault_without_amplitude(context: CheckContext, case: QueriesKeys) -> Fault:
-    """That of the same scores with the amplitude 1, if they are wrong too; else of the factor."""
+    """The class of the failure with amplitude 1, if there is one too; else that of the factor."""
     plain = unamplified(context)
     if isinstance(plain, CheckContext):
         try:
@@ -252,7 +252,7 @@ def values(context: CheckContext, case: QueriesKeys) -> None:
     numeric=True,
 )
 def relative(context: CheckContext, case: QueriesKeys) -> None:
-    """Score here, and with all positions `parameter` of the queries later."""
+    """Score here, and with all positions moved by the `parameter` of the queries."""
     here, move = given(context, case), case.q.parameter
     there = replace(here, q_positions=here.q_positions + move, k_positions=here.k_positions + move)
     factor = scale_of(context)
@@ -319,7 +319,7 @@ def calls(context: CheckContext, case: QueriesKeys) -> None:
 
 
 def _demand_first(context: CheckContext, what: LogitsInput, factor: float) -> None:
-    """What a new object does wrongly in its first call is no matter of earlier ones."""
+    """Fail by another class where a new object's first call is wrong too."""
     new = new_object(context)
     try:
         compare_scores(new or context, what, factor, "in a first call a score is wrong")

@@ -1,7 +1,7 @@
 """What an object lives through: copies, saving, casts, its neighbours, the meta device, a compiler.
 
 An object is what a factory made, or a callable with a state. It is mostly compared with
-itself, so that what is wrong with it anyhow is said by other clauses.
+itself: other clauses judge whether it is right.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from rope_conformance.target.implementation import Implementation, Unsupported
 from rope_conformance.target.rule_parts import base_below
 from rope_ref import RopeSpec
 
-_LOST, _MADE = 4, 32  # objects lost, and made until one has the id of one of those
+_LOST, _MADE = 4, 32  # objects deleted, and most that are made until one gets such an id
 
 
 @clause(
@@ -73,7 +73,7 @@ def copies(context: CheckContext, case: Case) -> None:
     original = fresh(context)
     early = copy.deepcopy(original)
     before = rotate(context, original, case)
-    result = context.arrays.last_result  # itself, not what was read of it
+    result = context.arrays.last_result  # the framework's array, not a copy
     late = done("a deep copy of the used object", lambda: copy.deepcopy(original))
     for when, other in (("before", early), ("after", late)):
         which = f"a deep copy made {when} use"
@@ -173,7 +173,7 @@ def cast(context: CheckContext, case: Case) -> None:
     fixed=lambda context: in_ways(context, 2),
 )
 def apart(context: CheckContext, case: Case) -> None:
-    """Make, use and lose others: of the same spec, or with an odd `parameter` of another base."""
+    """Make, use and delete others: of the same spec, or with an odd `parameter` of another base."""
     spec, which = context.spec, "another object of the same spec"
     if case.parameter % 2:
         base = base_below(spec.frequencies)
@@ -198,7 +198,7 @@ def apart(context: CheckContext, case: Case) -> None:
         agree(context, case, before, rotate(context, own, case), words, "aliasing")
     del other, own
     if case != replace(stations(context)[0], parameter=case.parameter):
-        return  # objects used far away may be large
+        return  # an object used at far positions may be large
     # Memory that is freed is soon given to a new object, and with it the id of the old one.
     lost = [context.implementation.remade(spec).made for _ in range(_LOST)]
     ids = {id(one) for one in lost}
@@ -284,7 +284,7 @@ def ambient(context: CheckContext, case: Case) -> None:
     numeric=True,
 )
 def meta(context: CheckContext, case: Case) -> None:
-    """Empty memory is full of 0.5, or with an odd `parameter` of NaN: no luck helps."""
+    """Fill the empty memory with 0.5, or with an odd `parameter` with NaN, then load."""
     garbage = (0.5, float("nan"))[case.parameter]
     made = done(
         "making it on the meta device and loading it",
@@ -310,7 +310,7 @@ def meta(context: CheckContext, case: Case) -> None:
 def compile_(context: CheckContext, case: Case) -> None:
     """One program at two sets of positions of one shape, then at another shape."""
     eager, program = fresh(context), compiled(context, fresh(context))
-    # No length of 1, for which compilers make programs of their own.
+    # No axis of length 1, for which compilers make another program.
     small = context.cut(
         replace(case, tokens=min(4, case.tokens), heads=8, positions=case.positions[:4])
     )

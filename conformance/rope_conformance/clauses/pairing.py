@@ -37,7 +37,7 @@ def _one_position(context: CheckContext) -> list[Case]:
     fixed=_one_position,
 )
 def layout(context: CheckContext, case: Case) -> None:
-    """Read the pairs from unit vectors; where they are written is another clause's matter."""
+    """Read the pairs from unit vectors; where they are written, `pairing.output_layout` judges."""
     position = case.positions[-1]
     reading = read_map(context, position)
     spec = context.spec

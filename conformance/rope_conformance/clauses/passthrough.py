@@ -53,14 +53,14 @@ def demand_untouched(context: CheckContext, x: Array, y: Array, where: str = "")
             f"{where}{': ' if where else ''}channel {c} does not rotate but changed: got "
             f"{y[row, token, head, c]}, want {x[row, token, head, c]} (row {row}, token {token}, "
             f"head {head})",
-            # A result that holds nothing there was never written to.
+            # All zeros: these channels were never written.
             fault=_amplified(context, x[..., rest], y[..., rest])
             or ("partial" if y[..., rest].any() or where else "aliasing"),
         )
 
 
 def _amplified(context: CheckContext, x: Array, y: Array) -> Fault | None:
-    """The class where channels that do not rotate got the amplitude as well."""
+    """The class of the fault where channels that do not rotate got the amplitude."""
     amplitude = float(context.spec.frequencies.amplitude)
     want = np.asarray(x, np.float64) * amplitude
     finite = np.isfinite(want)
@@ -98,7 +98,9 @@ def values(context: CheckContext, case: Case) -> None:
                     context.judge(y, x, positions), f"{name} is not rotated as it should be"
                 )
             except CheckFailure as failure:
-                failure.fault = failure.fault or "kernel-shape"  # for v it would be another
+                failure.fault = (
+                    failure.fault or "kernel-shape"
+                )  # the class of the clause is that of v
                 raise
 
 

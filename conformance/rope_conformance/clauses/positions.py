@@ -43,7 +43,7 @@ def _asks_for(kind: RequestKind) -> Callable[[CheckContext], str | None]:
 def _judge(context: CheckContext, case: Asked) -> None:
     """Put the requests to one object and compare every position of a token.
 
-    A factory makes a new object, so that what fails does so by these requests alone.
+    A factory makes a new object, so that no earlier request plays a part.
     """
     asked = new_object(context) or context
     answers: list[tuple[Any, Integers]] = []
@@ -157,9 +157,9 @@ def _likely(
     """The wrong formula that explains an answer, in words, and the class of such a fault."""
     if before and _answered_rightly(context, request):
         stale = any(np.array_equal(right_positions(one).clip(min=0), got) for one in before)
-        # What is in the cache is what decoding asks about; elsewhere nothing should be kept.
+        # Decoding is about the cache, so there a wrong number need not be a stale one.
         return _ALONE, "cache" if stale or request.kind != "decoding" else None
-    # A small input is one that many formulas explain, so another is tried first.
+    # Many formulas explain a small input, so a larger one is tried first.
     telling = _telling(request, context)
     answer = _tried(context, telling)
     if not _wrong_tokens(telling, answer).any():
@@ -180,7 +180,7 @@ def _tried(context: CheckContext, request: PositionRequest) -> Integers:
 
 
 def _telling(request: PositionRequest, context: CheckContext) -> PositionRequest:
-    """A request of the same kind that few formulas answer alike; the same if not claimed."""
+    """A request of the same kind on which formulas differ; the same one if that is not claimed."""
     last = context.claim.position_range[1]
     if request.kind == "padded":
         rows = ((0, 0, 1, 1, 1), (1, 1, 1, 1, 1), (1, 1, 1, 1, 0), (0, 1, 0, 1, 1))
@@ -256,7 +256,7 @@ def _of_other_parts(request: PositionRequest) -> Iterator[_Guess]:
 
 def _rounded(want: Integers) -> Iterator[_Guess]:
     for short in ("bfloat16", "float16", "float32"):
-        # Beyond the range of float16 lies infinity, which is no integer.
+        # Beyond its range float16 has infinity, which has no integer.
         with np.errstate(over="ignore"):
             near = np.nan_to_num(want.astype(data_type(short)).astype(np.float64), posinf=-1)
         yield f"positions are rounded to {short}", near.astype(np.int64), "angle-precision"

@@ -1,7 +1,7 @@
 """What makes the map a rotation: norm, linearity, composition, inverse, transpose.
 
 These properties alone pass most wrong RoPEs (a wrong base keeps them all), so each
-stands beside the numeric oracle, not in its place.
+is judged in addition to the numbers, not instead of them.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 
-# Second-order terms: an output that is the next call's input is itself off by its bound.
+# Second-order terms: an output that is the next input is itself off by its bound.
 _SECOND_ORDER = 1 + 2**-5
-# An error that is turned again can come out on one component in its whole length.
+# Rotated again, an error may come out on one component in its whole length.
 _TURNED = True
 
 
@@ -102,7 +102,7 @@ def linear(context: CheckContext, case: Case) -> None:
     want[..., rest] /= 2
     p = per_token(positions, context.spec)
     r = pair_norm(x, context.spec)
-    # All three calls turn by the same phase, right or wrong: only the roundings differ.
+    # All three calls have the same phase, right or wrong: they differ by roundings alone.
     parts = [r, pair_norm(first, context.spec), pair_norm(second, context.spec)]
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = [np.where(own > 0, own / r * _bound_at_zero(context, p, own), 0) for own in parts]
@@ -185,7 +185,7 @@ def inverse(context: CheckContext, case: Case) -> None:
     numeric=True,
 )
 def transpose(context: CheckContext, case: Case) -> None:
-    """Read the maps at p and at -p from unit vectors, and lay one over the other."""
+    """Read the maps at p and -p from unit vectors; one must be the transpose of the other."""
     position = case.positions[0]
     read, written = pair_channels(context.spec), pair_channels(context.spec, output=True)
     there, back = (map_at(context, p).copy() for p in (position, -position))
@@ -252,7 +252,7 @@ def _halved(context: CheckContext) -> SearchStrategy[Case]:
 
 
 def _bound_at_zero(context: CheckContext, p: Array, r: Array) -> Array:
-    """The bound without the phase's share: for calls that turn by the same phase."""
+    """The bound without the error of the phase: for calls that have the same phase."""
     return bound(context.profile, context.spec, 0 * p, context.dtype, r)
 
 

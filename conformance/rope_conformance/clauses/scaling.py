@@ -1,8 +1,8 @@
 """Scalings: which frequencies change, by how much, and what becomes of the amplitude.
 
-That the numbers are right as a whole is said by `frequency`. Here a scaling is taken apart:
-its pairs by what it does to them, whatever the amplitude; the amplitude, whatever the
-phases; and its parameters, one changed at a time.
+Whether the output is right as a whole, `frequency` judges. Here a scaling is taken apart: pairs
+by what it does to them, whatever the amplitude; the amplitude, whatever the phases; and its
+parameters, one changed at a time.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ Flags = npt.NDArray[np.bool_]
 _DIGITS = 40
 _SAME = Decimal(10) ** -30  # as a part of theta
 _SAMPLES = 100  # twice what a clause judged by the bound needs
-_FAR = 2**14  # by then every ramp and every factor shows
+_FAR = 2**14  # far enough for every ramp and factor to show
 
 
-def _remapped(context: CheckContext) -> str | None:
+def _scaled(context: CheckContext) -> str | None:
     if not isinstance(context.spec.frequencies, ScaledRule):
         return "the frequencies are not scaled"
     return None
 
 
 def _made_for_several(context: CheckContext) -> str | None:
-    return made_anew(context) or _remapped(context)
+    return made_anew(context) or _scaled(context)
 
 
 def _chosen(context: CheckContext, band: str) -> npt.NDArray[np.bool_]:
@@ -59,7 +59,7 @@ def _chosen(context: CheckContext, band: str) -> npt.NDArray[np.bool_]:
 
 def _has(band: str) -> Callable[[CheckContext], str | None]:
     def opened(context: CheckContext) -> str | None:
-        if reason := _remapped(context):
+        if reason := _scaled(context):
             return reason
         return None if _chosen(context, band).any() else f"no pair is {band}"
 
@@ -80,7 +80,7 @@ def _band(name: str) -> Callable[[CheckContext], list[Case]]:
 
 @clause(
     id="scaling.kept",
-    sentence="Pairs that a scaling keeps turn as they do without it.",
+    sentence="Pairs that a scaling leaves alone turn as they do without it.",
     formula=r"\theta'_i = \theta_i",
     reference="rope_ref.scaling.yarn:YaRN.frequencies",
     fault="scaling",
@@ -91,12 +91,14 @@ def _band(name: str) -> Callable[[CheckContext], list[Case]]:
 )
 def kept(context: CheckContext, case: Case) -> None:
     """Read the angles of (1, 0) in the pairs that are left alone, whatever their length."""
-    judge_turn(context, case, "kept", "a pair that the remap leaves alone turns at another speed")
+    judge_turn(context, case, "kept", "a pair that the scaling leaves alone turns at another speed")
 
 
 @clause(
     id="scaling.divided",
-    sentence="Pairs that a scaling slows down wholly turn at exactly the factor-th part.",
+    sentence=(
+        "Pairs that a scaling slows down in full turn at exactly theta_i divided by the factor."
+    ),
     formula=r"\theta'_i = \theta_i / s",
     reference="rope_ref.scaling.linear:Linear.frequencies",
     fault="scaling",
@@ -193,7 +195,7 @@ def _amplitudes(context: CheckContext) -> list[tuple[str, FrequencyRule]]:
     formula=r"|y_i| = A\,|x_i|",
     reference="rope_ref.definition:cos_sin",
     fault="scaling",
-    opened_by=_remapped,
+    opened_by=_scaled,
     fixed=lambda context: _numbered(
         len(_amplitudes(context)), lambda context: all_positions(context, limit=2**10)
     )(context),

@@ -115,7 +115,7 @@ def demand_same_scores(
     fixed=lambda context: [_row(context, (0, 2)), _row(context, (5, 7))],
 )
 def worked_example(context: CheckContext, case: Case) -> None:
-    """Two tokens, one pair, one number everybody can compute."""
+    """Two tokens, one pair, one number that anybody can compute."""
     positions = on_all_axes(case.position_array(), context.spec)
     first = pair_channels(context.spec)[0, 0]
     tokens = positions.shape[-1]
@@ -126,7 +126,7 @@ def worked_example(context: CheckContext, case: Case) -> None:
     score = float(y[0, 0, 0] @ y[0, -1, 0])
     one_pair = RopeSpec(2, layout="half", frequencies=ExplicitFrequencies([1.0]))
     amplitude = float(context.spec.frequencies.amplitude)
-    # Two apart; tried with one token alone, they are none apart.
+    # 2, or 0 where the input is shrunk to one token.
     apart = case.positions[-1] - case.positions[0]
     want = amplitude**2 * float(cos_sin(apart, one_pair)[0][0])
     p = per_token(positions, context.spec)

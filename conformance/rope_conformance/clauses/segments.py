@@ -4,8 +4,8 @@
 `rope_ref.positions.GridSegment`, and returns time, row and column of each token: integers (3, T).
 
 A prompt in which two grids touch, or whose grids have another merge than 2, may be refused
-with `Unsupported`: public models put marks around their images, and merge by 2. What is
-refused is noted, and no input of the check.
+with `Unsupported`: public models put marks around their images, and merge by 2. A refusal is
+noted, and does not count as an input.
 """
 
 from __future__ import annotations

@@ -29,8 +29,7 @@ from rope_ref import RopeSpec, pair_channels
 def norm_error(context: CheckContext, x: Array, y: Array, case: Case, message: str) -> None:
     """Demand that the length of each pair is A times what it was.
 
-    However wrong a phase is, cos and sin of it lie on the circle: the bound is that of
-    position 0.
+    cos and sin of a wrong phase lie on the circle too, so the bound is that of position 0.
     """
     before, after = pairs(context, x), pairs(context, y, output=True)
     amplitude = float(context.spec.frequencies.amplitude)
@@ -38,7 +37,7 @@ def norm_error(context: CheckContext, x: Array, y: Array, case: Case, message: s
     length = np.hypot(*after)
     p = per_token(context.positions(case), context.spec)
     allowed = bound(context.profile, context.spec, 0 * p, context.dtype, r, norm=True)
-    # For the report: the length stands where the first component was.
+    # The report shows the length on the first channel of the pair.
     got, want = np.array(y, dtype=np.float64), np.array(y, dtype=np.float64)
     got[..., pair_channels(context.spec, output=True)[0]] = length
     want[..., pair_channels(context.spec, output=True)[0]] = r
@@ -59,7 +58,7 @@ def norm_error(context: CheckContext, x: Array, y: Array, case: Case, message: s
     numeric=True,
 )
 def circle(context: CheckContext, case: Case) -> None:
-    """Put (1, 0) into every pair and measure how long it comes out."""
+    """Put (1, 0) into every pair and measure its length afterwards."""
     x = angles_probe(context, case)
     y = context.arrays.apply(x, context.positions(case))
     norm_error(context, x, y, case, "cos**2 + sin**2 is not A**2 (length of a pair that was 1)")
@@ -94,7 +93,7 @@ def _at_zero(context: CheckContext) -> list[Case]:
     numeric=True,
 )
 def identity(context: CheckContext, case: Case) -> None:
-    """Rotate by nothing. Where positions cannot repeat, one token stands for all."""
+    """Rotate at position 0. Where positions cannot repeat, take one token."""
     x, positions = context.x(case), context.positions(case)
     if not free_positions(context.claim):
         x, positions = x[:, :1], at_one_place(0, 1, context.spec)
@@ -146,7 +145,7 @@ def _tables(context: CheckContext) -> list[Case]:
 def values(context: CheckContext, case: Case) -> None:
     """Compare the table with the reference, entry by entry, also at other bases and widths.
 
-    Then look at it once more when another was asked for.
+    Look at it again after another table was asked for.
     """
     spec = other_specs(context)[case.parameter]
     with made_for(context, spec) as at_spec:

@@ -1,8 +1,8 @@
 """Tables given by the caller: kernels and operators that only rotate.
 
 An implementation that is right on true tables may still have read them wrongly: with
-cos**2 + sin**2 = 1 and neighbouring pairs alike, much goes unseen. So it is also handed
-hostile tables, unrelated numbers for each token and pair.
+cos**2 + sin**2 = 1 and neighbouring pairs nearly alike, many mistakes do not show. So it is
+also given hostile tables, unrelated numbers for each token and pair.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def _every(context: CheckContext, *which: Any, **rest: Any) -> list[Weights]:
 
 
 def _large(context: CheckContext, *which: Any, columns: int = 3) -> list[Weights]:
-    """More heads than are done at a time, odd numbers of them and of columns."""
+    """More heads than a kernel does at a time, odd numbers of them and of columns."""
     if context.namespace.fixed_shapes:
         which = which[:1]
     other = LAYOUTS[LAYOUTS[0] == context.spec.layout]
@@ -205,7 +205,7 @@ def _guesses(given: Array, case: Weights, spec: RopeSpec) -> Iterator[tuple[str,
 
 
 def _square(case: Weights, context: CheckContext) -> Weights:
-    """As many columns as rows, so that nothing tells the axes apart but what they mean."""
+    """As many columns as rows, so that the shape does not tell the axes apart."""
     heads = case.n_heads if case.which == "q" else case.n_kv_heads
     return replace(case, columns=heads * context.spec.head_dim)
 

@@ -56,7 +56,7 @@ def numeric_cases(context: CheckContext) -> SearchStrategy[Case]:
 
 
 def probe_position(context: CheckContext) -> int:
-    """The position nearest to 1 that tells something, for reading a map; 0 if there is none."""
+    """The claimed position nearest to 1 that is not 0, for reading a map; 0 if there is none."""
     low, high = context.claim.position_range
     if low <= 1 <= high:
         return 1
@@ -64,9 +64,9 @@ def probe_position(context: CheckContext) -> int:
 
 
 def all_positions(context: CheckContext, *, limit: int) -> list[int]:
-    """Powers of two, hot spots, and as many more as evidence takes, up to a limit.
+    """Powers of two, known hot spots, and as many more as evidence needs, up to a limit.
 
-    Of a range that has no more, every position, over and over: there is no more to see.
+    A range with fewer positions is repeated until there are enough.
     """
     low, high = context.claim.position_range
     low = max(low, 0) if high >= 0 else low

@@ -57,7 +57,7 @@ def wrong(
     fault
         The class of what is wrong.
     clause
-        The id of the clause whose check must catch it, or of each.
+        The id of the clause whose check must catch it, or a tuple of ids.
     claim
         What it claims, as of `Claim`.
     """

@@ -1,9 +1,8 @@
 """The zoo on arrays of other frameworks.
 
-A member of the zoo thinks in NumPy. Here it is given torch's or JAX's arrays, works on
-NumPy views of their memory where a framework has writable memory (torch on the CPU), and
-what it returns is handed back in the framework's type. What it does to memory, shapes and
-numbers is done to the framework's arrays.
+A member of the zoo computes in NumPy. Here it is given torch's or JAX's arrays. Where a
+framework has writable memory (torch on the CPU), the member works on NumPy views of it, so that
+it changes the framework's arrays as it would NumPy's; its result has the framework's type.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ def through(factory: Factory, name: str) -> Factory:
     Returns
     -------
     factory
-        Its claim is the member's, without what the framework lacks: JAX has no views that
-        are not contiguous, and without x64 no 64-bit numbers. No framework differentiates
-        what NumPy does: a gradient must be the member's own.
+        Its claim is the member's, without what the framework lacks: JAX has no strided views,
+        and without x64 no 64-bit numbers. No framework differentiates NumPy: a gradient must
+        be the member's own `vjp`.
 
     Raises
     ------
@@ -67,7 +66,7 @@ def through(factory: Factory, name: str) -> Factory:
 
 
 class _Torch:
-    """Tensors on the CPU and NumPy arrays on one memory."""
+    """Tensors on the CPU and NumPy arrays that share memory."""
 
     def __init__(self) -> None:
         namespace("torch")
@@ -94,7 +93,7 @@ class _Torch:
         )
 
     def own(self, array: Array) -> Any:
-        """A tensor on the memory of an array, where torch can stand on it."""
+        """A tensor that shares an array's memory where torch allows it, else a copy."""
         import torch
 
         if not array.flags.writeable or any(n < 0 for n in array.strides):

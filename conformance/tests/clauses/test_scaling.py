@@ -1,4 +1,4 @@
-"""The family `scaling`: what it is opened by, what it sees, and how faults of remaps are named."""
+"""The family `scaling`: what opens it, what it sees, and how faults of scalings are named."""
 
 from dataclasses import replace
 
@@ -63,7 +63,7 @@ RULES = {
 
 
 class Reference:
-    """rope_ref itself, with every surface that a remap shows on."""
+    """rope_ref itself, with every surface that a scaling shows on."""
 
     def __init__(self, spec):
         self.spec = spec
@@ -94,7 +94,7 @@ def verdicts(target, spec):
 # What the family is opened by
 
 
-def test_it_is_closed_without_a_remap():
+def test_it_is_closed_without_a_scaling():
     """Plain and given frequencies have nothing to scale."""
     for rule in (PLAIN, ExplicitFrequencies([1.0] * 32, amplitude=2)):
         found = verdicts(Reference, spec_of(rule))
@@ -127,8 +127,8 @@ def test_the_reference_passes(name):
     assert found["parameters"].verdict == "passed"
 
 
-def test_several_axes_and_a_remap_go_together():
-    """Multi-axis positions change nothing in what a remap does."""
+def test_several_axes_and_a_scaling_go_together():
+    """Multi-axis positions change nothing in what a scaling does."""
     axes = rr.positions.contiguous_axes((8, 12, 12))
     found = verdicts(Reference, spec_of(RULES["yarn"], pair_axes=axes))
     opened = {name for name, r in found.items() if r.verdict == "passed"}
@@ -239,8 +239,8 @@ def test_what_is_kept_from_one_to_the_next_is_a_matter_of_memory():
     assert found == {"scaling.amplitude": "cache", "scaling.parameters": "cache"}
 
 
-def test_a_remap_that_is_wrong_at_some_widths_is_a_matter_of_scaling():
-    """No kernel has an edge there, and nothing is kept: the remap is read otherwise."""
+def test_a_scaling_that_is_wrong_at_some_widths_is_a_matter_of_scaling():
+    """No kernel has an edge there, and nothing is kept: the scaling is read differently."""
 
     class WithinPairs(Reference):
         def __init__(self, spec):
@@ -274,8 +274,8 @@ def test_a_width_that_is_fixed_is_not_changed():
     assert "axis 1 are not divided by the factor 2" in report.findings[0].failure.cause
 
 
-def test_the_base_is_changed_below_all_remaps():
-    """The remap stays."""
+def test_the_base_is_changed_below_all_scalings():
+    """The scaling stays."""
     rule = RULES["linear over yarn"]
     assert plain_rule(rule) == PLAIN
     changed = with_base(rule, 5e5)
@@ -335,7 +335,7 @@ def test_a_fault_is_named(name):
         (Linear(PowerLaw(5e5), factor=4), "all frequencies are 0.25 times too large"),
     ],
 )
-def test_a_remap_that_was_not_claimed_is_named(made, words):
+def test_a_scaling_that_was_not_claimed_is_named(made, words):
     """Claimed are plain frequencies."""
     rope = Reference(spec_of(made))
     context = context_of(lambda x, positions: rope.apply_rope(x, positions), spec_of(PowerLaw(5e5)))
@@ -428,7 +428,7 @@ def test_two_faults_are_named_together():
 
 
 def test_frequencies_of_no_known_rule_are_a_matter_of_scaling():
-    """Where a remap is claimed and nothing explains what is seen."""
+    """Where a scaling is claimed and nothing explains what is seen."""
     rule = RULES["yarn"]
     odd = ExplicitFrequencies(
         [w * (1 + 0.01 * i) for i, w in enumerate(rule.theta(64))], amplitude=rule.amplitude

@@ -25,7 +25,7 @@ from rope_ref.scaling import (
 
 
 def _accepts(spec: RopeSpec) -> bool | str:
-    """Any remap over anything, in the commonest reading."""
+    """Any scaling of anything, as most code reads it."""
     rule: Any = spec.frequencies
     if isinstance(rule, YaRN):
         own = rule.limit, rule.equal_ends, rule.amplitude_rule, rule.below_one

@@ -1,1 +1,1 @@
-"""What members of the zoo are made of: honest RoPEs in parts, not from rope_ref."""
+"""Honest parts that the members of the zoo are made of, not taken from rope_ref."""

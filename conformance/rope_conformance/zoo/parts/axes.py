@@ -12,7 +12,8 @@ from rope_ref import PowerLaw, RopeSpec
 from rope_ref.positions import axial_axes, contiguous_axes, glm_axes, interleaved_axes
 from rope_ref.scaling import Axial
 
-# One ladder for time, row and column: in sections, in turns, in turns that pass over who is full.
+# One ladder for time, row and column, whose pairs come in sections, in turns, or in turns that
+# leave out an axis that has all its pairs.
 SECTIONS = RopeSpec(64, layout="half", pair_axes=contiguous_axes((8, 12, 12)))
 TURNS = RopeSpec(64, layout="half", pair_axes=interleaved_axes((12, 10, 10)))
 GLM = RopeSpec(64, layout="half", pair_axes=glm_axes((8, 12, 12)))

@@ -1,4 +1,4 @@
-"""Honest objects that keep a cache, which the wrong ones are made of."""
+"""Requests that keep a cache; what can go wrong is a method of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rope_ref import ExplicitFrequencies, RopeSpec
 
 
 class Request:
-    """An honest request that keeps rotated keys. What can go wrong is a method of its own."""
+    """A request that keeps rotated keys."""
 
     def __init__(self, spec: RopeSpec) -> None:
         self.spec = spec
@@ -69,7 +69,7 @@ class Request:
 
 
 class Closing(Request):
-    """An honest request that closes the gap when tokens go."""
+    """A request that closes the gap when tokens are evicted."""
 
     def evict(self, start: int, stop: int) -> None:
         keys, gone = self.keys(), stop - start

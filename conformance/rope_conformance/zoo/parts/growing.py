@@ -1,4 +1,4 @@
-"""Honest requests whose frequencies depend on their length, which the wrong ones are made of."""
+"""Requests whose frequencies depend on their length; what can go wrong is a method of its own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Served(Request):
     """A request that takes the frequencies of its length; keys keep those they were rotated by.
 
     `length` is the one whose frequencies are in use: the largest position plus 1 of the
-    last call. What can go wrong is a method of its own.
+    last call.
     """
 
     length = 0
@@ -97,7 +97,7 @@ def is_scaled(spec: RopeSpec) -> bool:
 def _theta(spec: RopeSpec, length: int) -> Array:
     rule = spec.frequencies
     assert isinstance(rule, DynamicNTK | LongRoPE)
-    if rule.length is None:  # else it is for that length, whatever is served
+    if rule.length is None:  # else it stays at that length
         spec = replace(spec, frequencies=rule.at(max(length, 1)))
     maker = Growing if isinstance(rule, DynamicNTK) else LongRope
     return maker(spec).theta

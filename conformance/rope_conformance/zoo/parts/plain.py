@@ -1,6 +1,6 @@
 """What the wrong implementations are made of: an honest float32 RoPE in three parts.
 
-Not `rope_ref`: a fault must stand on code that could be anyone's.
+Not `rope_ref`: a wrong RoPE is like code that anybody may have written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Honest RoPEs with a remap, which the wrong ones are made of.
+"""A RoPE for each scaling; what can go wrong is a method of its own.
 
-Frequencies are computed in float64 and rounded to float32 once. What can go wrong is a
-method of its own. Plain and given frequencies are left as they are.
+Frequencies are computed in float64 and rounded to float32 once. Plain and explicit
+frequencies are left as they are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rope_ref.scaling import (
 
 
 class Scaled(Rope, ABC):
-    """A RoPE with one remap over a power law."""
+    """A RoPE with one scaling of a power law."""
 
     kind: type[ScaledRule]
     rule: Any
@@ -43,7 +43,7 @@ class Scaled(Rope, ABC):
             raise Unsupported(f"it is made for {self.kind.__name__}")
         self.spec, self.rule = spec, rule
         self.amplitude = np.float32(self.magnitude())
-        self.theta = np.asarray(self.remapped(self.ladder()), dtype=np.float32)
+        self.theta = np.asarray(self.rescaled(self.ladder()), dtype=np.float32)
 
     def base(self) -> float:
         return float(self.rule.rule.base)
@@ -54,7 +54,7 @@ class Scaled(Rope, ABC):
         return np.asarray((base or self.base()) ** -exponent)
 
     @abstractmethod
-    def remapped(self, w: Array) -> Array:
+    def rescaled(self, w: Array) -> Array:
         """The frequencies, given the plain ones."""
 
     def magnitude(self) -> float:
@@ -62,7 +62,7 @@ class Scaled(Rope, ABC):
 
     @property
     def scaled(self) -> bool:
-        """Whether it is made for the remap, and not for plain or given frequencies."""
+        """Whether it is made for the scaling, and not for plain or explicit frequencies."""
         return isinstance(self.spec.frequencies, self.kind)
 
 
@@ -74,7 +74,7 @@ class Interpolated(Scaled):
     def factor(self) -> float:
         return float(self.rule.factor)
 
-    def remapped(self, w: Array) -> Array:
+    def rescaled(self, w: Array) -> Array:
         return w / self.factor()
 
 
@@ -92,7 +92,7 @@ class Stretched(Scaled):
     def power(self) -> float:
         return self.width() / (self.width() - 2)
 
-    def remapped(self, w: Array) -> Array:
+    def rescaled(self, w: Array) -> Array:
         return self.ladder(self.base() * self.alpha() ** self.power())
 
 
@@ -147,7 +147,7 @@ class Yarn(Scaled):
         low, high = self.ends()
         return np.asarray(np.clip((index - low) / ((high - low) or 0.001), 0, 1))
 
-    def remapped(self, w: Array) -> Array:
+    def rescaled(self, w: Array) -> Array:
         g = self.slow()
         return np.asarray(w / float(self.rule.factor) * g + w * (1 - g))
 
@@ -175,7 +175,7 @@ class LongRope(Scaled):
         length = self.rule.length
         return length is not None and length > self.rule.original_length
 
-    def remapped(self, w: Array) -> Array:
+    def rescaled(self, w: Array) -> Array:
         return self.divided(w, self.is_long())
 
     def divided(self, w: Array, long: bool) -> Array:
@@ -216,7 +216,7 @@ class Banded(Scaled):
             between = (turns - low) / (high - low)
         return np.where(turns <= low, 0.0, np.where(turns >= high, 1.0, between))
 
-    def remapped(self, w: Array) -> Array:
+    def rescaled(self, w: Array) -> Array:
         k = self.kept(self.turns(w))
         return k * w + (1 - k) * w / self.factor()
 
@@ -232,5 +232,5 @@ class Part(Scaled):
     def factor(self) -> float:
         return float(self.rule.factor)
 
-    def remapped(self, w: Array) -> Array:
+    def rescaled(self, w: Array) -> Array:
         return np.where(np.arange(w.size) < self.turning(), w / self.factor(), 0)

@@ -1,7 +1,7 @@
 """Every scaling in float32, as formulas.
 
-Two habits are followed. Some code holds every number in float32; some keeps single numbers
-in Python's float64 and only the frequencies in float32. Which one is `number` below.
+Some code holds every number in float32; some holds single numbers as Python floats, and only
+the frequencies in float32. `number` below is the type of single numbers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Remaps read wrongly: linear, NTK, dynamic NTK, Llama 3, proportional."""
+"""Scalings read wrongly: linear, NTK, dynamic NTK, Llama 3, proportional."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ntk_by_width_of_head(Stretched):  # noqa: N801
 class dynamic_divides_every_pair(Growing):  # noqa: N801
     """Every pair is divided by alpha: the base stays."""
 
-    def remapped(self, w: Array) -> Array:
+    def rescaled(self, w: Array) -> Array:
         return w / self.alpha()
 
 
@@ -97,10 +97,10 @@ class dynamic_below_the_trained_length(Growing):  # noqa: N801
         given = self.rule.length
         return float(self.rule.original_length if given is None else given)
 
-    def remapped(self, w: Array) -> Array:
+    def rescaled(self, w: Array) -> Array:
         if self.alpha() <= 0:
             return np.full(w.size, np.nan)
-        return super().remapped(w)
+        return super().rescaled(w)
 
 
 @wrong(FAR, fault="scaling", clause="scaling.length")
@@ -124,8 +124,8 @@ class dynamic_in_powers_of_two(Growing):  # noqa: N801
 class dynamic_doubles_positions(Growing):  # noqa: N801
     """Positions are multiplied by 2 where the scaling is not linear."""
 
-    def remapped(self, w: Array) -> Array:
-        return 2 * super().remapped(w)
+    def rescaled(self, w: Array) -> Array:
+        return 2 * super().rescaled(w)
 
 
 # Llama 3
@@ -198,7 +198,7 @@ class proportional_without_factor(Part):  # noqa: N801
 class proportional_over_the_turning_part(Part):  # noqa: N801
     """The exponent is divided by the number of turning channels, not by the whole width."""
 
-    def remapped(self, w: Array) -> Array:
+    def rescaled(self, w: Array) -> Array:
         i = np.arange(w.size)
         exponent = i / max(self.turning(), 1)
         return np.where(i < self.turning(), self.base() ** -exponent / self.factor(), 0)
@@ -208,8 +208,8 @@ class proportional_over_the_turning_part(Part):  # noqa: N801
 class proportional_still_pairs_first(Part):  # noqa: N801
     """The pairs that stand still come first."""
 
-    def remapped(self, w: Array) -> Array:
-        return np.roll(super().remapped(w), w.size - self.turning())
+    def rescaled(self, w: Array) -> Array:
+        return np.roll(super().rescaled(w), w.size - self.turning())
 
 
 @wrong(GEMMA, fault="scaling", clause="scaling.still")
@@ -224,5 +224,5 @@ class proportional_counts_channels(Part):  # noqa: N801
 class still_pairs_creep(Part):  # noqa: N801
     """A theta of 0 is replaced by 1e-13, lest something divides by it."""
 
-    def remapped(self, w: Array) -> Array:
-        return np.maximum(super().remapped(w), 1e-13)
+    def rescaled(self, w: Array) -> Array:
+        return np.maximum(super().rescaled(w), 1e-13)

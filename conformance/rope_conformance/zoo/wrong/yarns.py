@@ -119,7 +119,7 @@ class yarn_logarithm_to_base_ten(Yarn):  # noqa: N801
 class yarn_factor_inside_the_power(Yarn):  # noqa: N801
     """The divided frequencies are those of the base times the factor."""
 
-    def remapped(self, w: Array) -> Array:
+    def rescaled(self, w: Array) -> Array:
         g = self.slow()
         return np.asarray(self.ladder(self.base() * float(self.rule.factor)) * g + w * (1 - g))
 
@@ -128,7 +128,7 @@ class yarn_factor_inside_the_power(Yarn):  # noqa: N801
 class yarn_blends_wavelengths(Yarn):  # noqa: N801
     """The ramp blends wavelengths, not frequencies."""
 
-    def remapped(self, w: Array) -> Array:
+    def rescaled(self, w: Array) -> Array:
         g = self.slow()
         return w / (g * float(self.rule.factor) + 1 - g)
 
@@ -258,5 +258,5 @@ _KEPT: dict[tuple[Any, ...], Array] = {}
 class yarn_kept_by_base_and_width(Yarn):  # noqa: N801
     """Frequencies are kept from one RoPE to the next by base and width, whatever the scaling."""
 
-    def remapped(self, w: Array) -> Array:
-        return _KEPT.setdefault((self.base(), self.spec.rotary_dim), super().remapped(w))
+    def rescaled(self, w: Array) -> Array:
+        return _KEPT.setdefault((self.base(), self.spec.rotary_dim), super().rescaled(w))
