@@ -96,9 +96,7 @@ def kept(context: CheckContext, case: Case) -> None:
 
 @clause(
     id="scaling.divided",
-    sentence=(
-        "Pairs that a scaling slows down in full turn at exactly theta_i divided by the factor."
-    ),
+    sentence="Pairs that a scaling slows down in full turn at exactly theta_i over the factor.",
     formula=r"\theta'_i = \theta_i / s",
     reference="rope_ref.scaling.linear:Linear.frequencies",
     fault="scaling",
