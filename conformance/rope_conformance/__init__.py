@@ -4,6 +4,18 @@
 
     report = rope_conformance.check(my_apply_rope, spec=spec, axes="bthd")
     report.passed, report.findings, report.to_json()
+
+=========================  =================================================================
+`check`                    judge one implementation
+`parametrize_with_checks`  decorate a test, to judge several by pytest
+`claims`, `Claim`          what an implementation says of itself
+`Unsupported`              raised by an implementation for a spec that it does not do
+`RunOptions`               how a run is done: waivers, isolation, limits, names
+`Waiver`                   a known failure that is forgiven for a while
+`Report`                   the outcome of a run
+`TargetError`              there is nothing to judge: the target does not load
+`WaiverError`              a waiver that cannot be understood
+=========================  =================================================================
 """
 
 from __future__ import annotations
@@ -33,6 +45,7 @@ __all__ = [
     "parametrize_with_checks",
 ]
 
+# The module of each name.
 _HOME = {
     "Claim": "target.claim",
     "Report": "report.model",
@@ -48,8 +61,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    # Names are loaded when first used: pytest imports this package whenever it starts,
-    # for the sake of the plugin, and should not pay for more.
+    # Names are loaded when first used: with the plugin, every run of pytest imports this package.
     if name not in _HOME:
         raise AttributeError(f"module 'rope_conformance' has no attribute {name!r}")
     return getattr(importlib.import_module(f"rope_conformance.{_HOME[name]}"), name)

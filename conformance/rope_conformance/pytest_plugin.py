@@ -1,10 +1,10 @@
-"""The options of pytest by which an implementation is judged without a test file.
+"""The options of pytest that judge an implementation without a test file.
 
 ::
 
     pytest --rope-impl my_package.my_module:apply_rope --pyargs rope_conformance
 
-Every pytest run loads this module where rope-ref is installed: it imports nothing else.
+Where rope-ref is installed every run of pytest loads this module, so it imports pytest alone.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from rope_conformance.running.isolation import Isolated
+    from rope_conformance.running.isolation import IsolatedRun
     from rope_conformance.running.run import Run
     from rope_conformance.running.waivers import Waiver
+
+__all__ = ["RUNS", "WAIVERS", "given_options"]
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "layout": {"choices": ("half", "interleaved"), "help": "which channels form a pair"},
@@ -34,12 +36,13 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "seed": {"type": int, "default": 0, "help": "of the generated inputs"},
 }
 
-READY: pytest.StashKey[dict[str, Run | Isolated]] = pytest.StashKey()
+# The runs of a session by their TARGET, and its waivers.
+RUNS: pytest.StashKey[dict[str, Run | IsolatedRun]] = pytest.StashKey()
 WAIVERS: pytest.StashKey[tuple[Waiver, ...]] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options; their meaning is that of `rope-ref check`."""
+    """Add the options, which mean what those of `rope-ref check` mean."""
     group = parser.getgroup("rope-ref", "implementations of rotary position embedding")
     group.addoption(
         "--rope-impl",
@@ -65,25 +68,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="failures that are forgiven for a while, in TOML; they show as xfailed",
     )
-    for name, rest in _OPTIONS.items():
-        group.addoption(f"--rope-{name}", **rest)
+    for name, settings in _OPTIONS.items():
+        group.addoption(f"--rope-{name}", **settings)
 
 
-def asked(config: pytest.Config) -> dict[str, Any]:
-    """The values of the options, by the names that `rope-ref check` has for them."""
-    names = [name.replace("-", "_") for name in _OPTIONS]
-    return {name: config.getoption(f"rope_{name}") for name in names}
+def given_options(config: pytest.Config) -> dict[str, Any]:
+    """Return the options that are not at their defaults, by their names in `rope-ref check`."""
+    given = {}
+    for option, settings in _OPTIONS.items():
+        name = option.replace("-", "_")
+        value = config.getoption(f"rope_{name}")
+        if value != settings.get("default"):
+            given[name] = value
+    return given
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
-    """Say what each implementation is judged as, what was found by trying it included."""
-    ready = config.stash.get(READY, {})
-    if not ready:
+    """Show what each implementation is judged as, and what trying it showed."""
+    runs = config.stash.get(RUNS, {})
+    if not runs:
         return []
     from rope_conformance.report.words import claim_in_words
 
     lines = []
-    for target, run in ready.items():
+    for target, run in runs.items():
         judged_as = run.judged_as
         lines.append(f"rope-ref: {target} as {judged_as.words}")
         lines.append(f"rope-ref: it claims {claim_in_words(judged_as.claim)}")
@@ -92,8 +100,8 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config) -> None:
-    """Refuse to judge nothing in silence."""
-    if config.getoption("rope_impl") and READY not in config.stash:
+    """Refuse --rope-impl where no test that judges it was collected."""
+    if config.getoption("rope_impl") and RUNS not in config.stash:
         raise pytest.UsageError(
             "--rope-impl was given, but nothing that judges it was collected: "
             "add `--pyargs rope_conformance`"

@@ -1,33 +1,37 @@
-"""What ``pytest --rope-impl TARGET --pyargs rope_conformance`` collects: a test for each clause."""
+"""The tests that ``pytest --rope-impl TARGET --pyargs rope_conformance`` runs: one per clause."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from rope_conformance.pytest_plugin import READY, WAIVERS, asked
+from rope_conformance.clauses import all_checks
+from rope_conformance.pytest_plugin import RUNS, WAIVERS, given_options
+from rope_conformance.report.model import Result
+from rope_conformance.running.checking import judge_run, start_run
+from rope_conformance.running.isolation import IsolatedRun
+from rope_conformance.running.run import Run
+from rope_conformance.running.settings import RunOptions, TargetOptions, command_line
+from rope_conformance.running.waivers import WaiverError, load_waivers
+from rope_conformance.target.frameworks import NamespaceError
+from rope_conformance.target.implementation import TargetError
+from rope_conformance.testing import end_quietly, failure_text
+from rope_ref import RopeError
 
-if TYPE_CHECKING:
-    from rope_conformance.report.model import Result
-    from rope_conformance.running.isolation import Isolated
-    from rope_conformance.running.run import Run
-
-# What JUnit XML tells of a test: names and values; for several types of data, once for each.
+# The properties of a test in JUnit XML: names and values, repeated for each dtype.
 Properties = list[tuple[str, Any]]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test for each target and clause; a target is loaded and tried once."""
-    from rope_conformance.clauses import all_checks
-
+    """Make a test for each target and clause. A target is loaded and settled once."""
     config = metafunc.config
-    targets = dict.fromkeys(config.getoption("rope_impl", default=None) or ())
+    targets = list(dict.fromkeys(config.getoption("rope_impl", default=None) or ()))
     if not targets:
         metafunc.parametrize("judge", [_nothing_given], ids=["no --rope-impl"])
         return
-    _settle(config, list(targets))
+    _start_runs(config, targets)
     metafunc.parametrize(
         "judge",
         [
@@ -43,56 +47,46 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def test_clause(judge: Callable[[Properties], None], request: pytest.FixtureRequest) -> None:
     """One clause on one implementation."""
-    # What the fixture record_property adds to, which warns though no reader minds.
+    # The list behind the fixture record_property, which itself warns with some kinds of JUnit XML.
     judge(request.node.user_properties)
 
 
-def _settle(config: pytest.Config, targets: list[str]) -> None:
-    from rope_conformance.running.waivers import WaiverError, load_waivers
-    from rope_conformance.target.frameworks import NamespaceError
-    from rope_conformance.target.implementation import TargetError
-    from rope_ref import RopeError
-
-    ready = config.stash[READY] = {}
+def _start_runs(config: pytest.Config, targets: list[str]) -> None:
+    runs = config.stash[RUNS] = {}
     try:
         config.stash[WAIVERS] = load_waivers(config.getoption("rope_waivers"))
     except WaiverError as error:
         raise pytest.Collector.CollectError(f"--rope-waivers {error}") from None
-    for text in targets:
+    for target in targets:
         try:
-            ready[text] = _ready(config, text)
+            runs[target] = _started(config, target)
         except (TargetError, NamespaceError, RopeError, ValueError) as error:
-            raise pytest.Collector.CollectError(f"--rope-impl {text}: {error}") from None
+            raise pytest.Collector.CollectError(f"--rope-impl {target}: {error}") from None
 
 
-def _ready(config: pytest.Config, text: str) -> Run | Isolated:
-    """A target ready to be judged, in this process or in one of its own."""
-    from rope_conformance.running.checking import start
-    from rope_conformance.running.settings import RunOptions, TargetOptions, command_line
-
-    given = asked(config)
-    defaults = {"effort": "default", "seed": 0}
+def _started(config: pytest.Config, target: str) -> Run | IsolatedRun:
+    """The run of a target, which ends with the session."""
+    given = given_options(config)
+    command = command_line(target, given)
+    own = {name: given.pop(name) for name in ("effort", "seed") if name in given}
     options = RunOptions(
-        command=command_line(text, {k: v for k, v in given.items() if v != defaults.get(k)}),
-        effort=given.pop("effort"),
-        seed=given.pop("seed"),
+        command=command,
         isolate=config.getoption("rope_isolate"),
         timeout=config.getoption("rope_timeout"),
+        **own,
     )
-    run = start(text, TargetOptions(**given), options)
+    run = start_run(target, TargetOptions(**given), options)
     config.add_cleanup(run.close)
     return run
 
 
-def _judge(config: pytest.Config, text: str, clause: str) -> Callable[[Properties], None]:
-    from rope_conformance.running.checking import judged
-    from rope_conformance.testing import end_quietly, failure_text
-
-    run = config.stash[READY][text]
+def _judge(config: pytest.Config, target: str, clause: str) -> Callable[[Properties], None]:
+    """The body of the test of one clause."""
+    run = config.stash[RUNS][target]
     waivers = config.stash[WAIVERS]
 
     def judge(properties: Properties) -> None:
-        report = judged(run, only=clause, waivers=waivers)
+        report = judge_run(run, only=clause, waivers=waivers)
         for result in report.results:
             properties += _properties(result)
         failures = [text for text in map(failure_text, report.results) if text is not None]

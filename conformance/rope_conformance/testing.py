@@ -1,28 +1,41 @@
-"""Checks as tests: one of them, or all of them on several implementations."""
+"""Checks as tests of pytest: one of them, or all of them on several implementations."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
+
+import pytest
 
 from rope_conformance.clauses import all_checks
 from rope_conformance.judging.clause import Check
 from rope_conformance.report.model import Report, Result, cause_in_words
-from rope_conformance.running.checking import check
+from rope_conformance.running import checking
+from rope_conformance.target.implementation import target_name
 
 __all__ = ["assert_check", "end_quietly", "failure_text", "parametrize_with_checks"]
 
 
-def assert_check(each: Check, target: Any, **options: Any) -> None:
+def assert_check(check: Check, target: Any, **options: Any) -> None:
     """Judge a target by one check inside a test.
+
+    The test is skipped if the clause is not claimed, and xfails if its failure is waived.
+
+    Parameters
+    ----------
+    check
+        The check.
+    target, options
+        As for `rope_conformance.check`.
 
     Raises
     ------
     AssertionError
         If the clause is broken, or the implementation raised.
     """
-    __tracebackhide__ = True  # the message says all; how it was found is of no interest
-    report = check(target, only=[each.name], **options)
+    __tracebackhide__ = True  # the message says it all
+    report = checking.check(target, only=[check.name], **options)
     for result in report.results:
         if (text := failure_text(result)) is not None:
             raise AssertionError(text)
@@ -30,11 +43,15 @@ def assert_check(each: Check, target: Any, **options: Any) -> None:
 
 
 def end_quietly(report: Report) -> None:
-    """End a test in which nothing failed: waived is xfailed, not claimed is skipped."""
-    import pytest
+    """End a test in which nothing failed: xfailed if a failure is waived, skipped if none passed.
 
+    Raises
+    ------
+    KeyboardInterrupt
+        If the run was interrupted.
+    """
     __tracebackhide__ = True
-    if report.interrupted:  # the report kept what was found; the tests end here all the same
+    if report.interrupted:  # the run ended with a report; the tests still have to end
         raise KeyboardInterrupt
     for result in report.results:
         if result.verdict == "waived":
@@ -44,13 +61,13 @@ def end_quietly(report: Report) -> None:
 
 
 def failure_text(result: Result) -> str | None:
-    """What a test that fails should say; None where there is nothing to fail for."""
+    """Return what a test that fails shows; None for a result that is no failure."""
     if result.verdict == "not run":
         return f"{result.clause} was not run: {result.reason}"
     if result.verdict not in ("failed", "error"):
         return None
     failure = result.failure
-    if failure is None:  # its waiver is wrong
+    if failure is None:  # a waiver that is not needed
         return f"{result.clause}: {result.reason}"
     lines = [f"{result.clause}: {result.sentence}", failure.message]
     lines.append(f"class: {failure.fault}")
@@ -63,14 +80,21 @@ def failure_text(result: Result) -> str | None:
 
 
 def parametrize_with_checks(targets: Iterable[Any], **options: Any) -> Any:
-    """Decorate a test so that it runs once per implementation and check.
+    """Decorate a test so that it runs once for each implementation and check.
+
+    The test takes two arguments, and calls the second with the first.
 
     Parameters
     ----------
     targets
-        Implementations, as for `check`.
+        Implementations, as for `rope_conformance.check`.
     options
-        Handed on to `check`: ``spec``, ``axes``, ``dtype``, ...
+        All other arguments of `rope_conformance.check`, but for ``only``.
+
+    Returns
+    -------
+    decorator
+        A mark of pytest.
 
     Examples
     --------
@@ -80,17 +104,13 @@ def parametrize_with_checks(targets: Iterable[Any], **options: Any) -> Any:
         def test_rope(implementation, check):
             check(implementation)
     """
-    import functools
-
-    import pytest
-
     parameters = [
         pytest.param(
             target,
-            functools.partial(assert_check, each, **options),
-            id=f"{getattr(target, '__name__', type(target).__name__)}-{each.name}",
+            functools.partial(assert_check, check, **options),
+            id=f"{target_name(target)}-{check.name}",
         )
         for target in targets
-        for each in all_checks()
+        for check in all_checks()
     ]
     return pytest.mark.parametrize(("implementation", "check"), parameters)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib.util
 import sys
 
-# Installed with the extra `check`; the reference and the backends do without.
+__all__ = ["main"]
+
+# Installed with the extra `check`; the reference and the backends do not need them.
 _NEEDED = ("click", "rich", "hypothesis", "ml_dtypes")
 
 
 def main() -> None:
-    """Run the command, or say what is missing."""
+    """Run the command; without the packages it needs, name them and exit with status 2."""
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         print(

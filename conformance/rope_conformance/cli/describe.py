@@ -7,15 +7,11 @@ from typing import Any
 
 import click
 
+from rope_conformance.cli.exits import Unusable
+
 __all__ = ["describe"]
 
 _LAYOUT = "Which channels form a pair: for a model type that is not known, or to overrule it."
-
-
-class Unusable(click.ClickException):
-    """A file that cannot be used."""
-
-    exit_code = 2
 
 
 @click.command(short_help="Say what RoPE a model has.")

@@ -1,4 +1,4 @@
-"""Calls an implementation and takes arrays to it and from it: NumPy on this side."""
+"""Calls an implementation, and converts NumPy arrays to those of its framework and back."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.listening import tell, watched
-from rope_conformance.target.frameworks import NamespaceError, data_type, namespace
+from rope_conformance.target.frameworks import Array, NamespaceError, data_type, namespace
 from rope_conformance.target.implementation import Implementation, Unsupported
 from rope_conformance.target.process_state import remember, restored
 from rope_conformance.target.views import View, as_view
@@ -18,20 +17,21 @@ from rope_ref import cos_sin
 
 __all__ = ["ArrayAdapter", "Form"]
 
-Array = npt.NDArray[Any]
-# Another form for positions in a row than is chosen by itself.
+# A position form to use in place of the widest one claimed, for consecutive positions.
 Form = Literal["offset", "none", "int32"]
 
 
 class ArrayAdapter:
-    """An implementation called with NumPy arrays of axes ``bthd``, whatever it takes itself.
+    """Lets a check call an implementation with NumPy arrays of axes ``bthd``.
+
+    Framework, order of axes and form of positions are converted to those of the claim.
 
     Parameters
     ----------
     implementation
         What is called.
     dtype, device
-        The type of its data, and where they lie.
+        The type of its data, and the device they are on.
 
     Attributes
     ----------
@@ -55,16 +55,24 @@ class ArrayAdapter:
     def apply(
         self, x: Array, positions: Array, *, strided: View = False, form: Form | None = None
     ) -> Array:
-        """Call the implementation and return a copy of what it returned.
+        """Rotate data by the implementation, and return a copy of the result.
 
         Parameters
         ----------
-        x, positions
-            What is rotated, and where it stands.
+        x
+            The data, of shape (B, T, H, D).
+        positions
+            Those of its tokens, of shape (T,) or (B, T); with a leading axis where the spec
+            has several position axes.
         strided
-            What of it is a view, as in `Case`.
+            Which of the two is handed over as a view, as in `Case`.
         form
-            In which form the positions are said; None: the widest that is claimed.
+            The form in which positions are handed over; None: the widest that is claimed.
+
+        Returns
+        -------
+        y
+            Of the shape of x.
 
         Raises
         ------
@@ -88,29 +96,37 @@ class ArrayAdapter:
         return self.from_claimed_axes(self.checked(result, native), x.shape)
 
     def _one_by_one(self, positions: Array) -> bool:
-        """Whether an offset cannot say where these tokens stand, so that each is a call."""
+        """Whether tokens are handed over one at a time: an offset cannot state their positions."""
         forms = set(self.claim.position_forms)
         if forms & {"t", "bt"} or "offset" not in forms:
             return False
-        in_a_row = positions.ravel()[:1] + np.arange(positions.size)
-        return self.implementation.has("apply") and bool((positions != in_a_row).any())
+        consecutive = positions.ravel()[:1] + np.arange(positions.size)
+        return self.implementation.has("apply") and bool((positions != consecutive).any())
 
     def table(self, values: Array) -> Any:
-        """A table for the surface `rotate`, in the type its claim names."""
+        """Cos or sin for the surface `rotate`, as an array of the framework."""
         return self.namespace.array(values.astype(data_type(self.table_type)), self.device)
 
     @property
     def table_type(self) -> str:
-        """Type of the tables given to the surface `rotate`."""
+        """Type of the tables given to the surface `rotate`: that of the claim, or its default."""
         return self.claim.table_dtype or ("float64" if self.dtype == "float64" else "float32")
 
     def call(self, surface: str, *arguments: Any) -> Any:
-        """Call a surface; what it raises becomes `TargetRaised`."""
+        """Call a surface with arrays of the framework.
+
+        Raises
+        ------
+        TargetRaised
+            If it raised.
+        CheckFailure
+            If it raised `Unsupported`, which a call inside the claim must not.
+        """
         self.last_call = arguments
         return self._guarded(self.implementation.call, surface, *arguments)
 
     def invoke(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """Call a method of an object that the implementation made; otherwise as `call`."""
+        """Call a method of an object that the implementation made; raises as `call` does."""
         self.implementation.calls += 1
         return self._guarded(method, *arguments, **named)
 
@@ -132,9 +148,9 @@ class ArrayAdapter:
             remember(self.implementation.target, changed)
 
     def native(self, x: Array, *, strided: View = False) -> Any:
-        """A new array of the implementation's framework, in its order of axes.
+        """Data as a new array of the framework, in the claimed order of axes.
 
-        `strided`: as a view, as in `Case`.
+        `strided`, as in `Case`, makes it a view.
         """
         host = self.to_claimed_axes(x)
         if strided in (False, "positions"):
@@ -143,7 +159,13 @@ class ArrayAdapter:
         return as_view(self.namespace, host, strided, self.device, axis)
 
     def native_positions(self, positions: Array, *, view: bool = False) -> Any:
-        """Positions as an array of the framework: 64 bits wide where it has such types."""
+        """Positions as an array of the framework, of 64 bits where it has such types.
+
+        Raises
+        ------
+        NamespaceError
+            If 32 bits are too few for them.
+        """
         if not self.namespace.wide:
             if positions.dtype.kind == "i" and (np.abs(positions) >= 2**31).any():
                 raise NamespaceError("positions beyond 2**31 need 64-bit integers")
@@ -153,18 +175,18 @@ class ArrayAdapter:
         return self.namespace.array(positions, self.device)
 
     def host(self, value: Any) -> Array:
-        """What an implementation returned beside its output, as a NumPy array."""
+        """Anything an implementation returned, as a NumPy array."""
         return self.namespace.host(value) if self.namespace.owns(value) else np.asarray(value)
 
     def to_claimed_axes(self, x: Array) -> Array:
-        """An array ``bthd`` in the implementation's order of axes."""
+        """An array ``bthd`` in the claimed order of axes."""
         axes = self.claim.axes
         index = tuple(slice(None) if letter in axes else 0 for letter in "bthd")
         kept = [letter for letter in "bthd" if letter in axes]
         return x[index].transpose([kept.index(letter) for letter in axes])
 
     def from_claimed_axes(self, y: Array, shape: tuple[int, ...]) -> Array:
-        """Back to ``bthd``."""
+        """An array in the claimed order of axes as ``bthd``, of the given shape."""
         axes = self.claim.axes
         kept = [letter for letter in "bthd" if letter in axes]
         y = y.transpose([axes.index(letter) for letter in kept])
@@ -178,7 +200,17 @@ class ArrayAdapter:
         form: Form | None = None,
         view: bool = False,
     ) -> tuple[Any, ...]:
-        """Positions (T,) or (B, T), with a leading axis or not, in a form that is claimed."""
+        """The arguments by which positions are handed over, in a form that is claimed.
+
+        Parameters
+        ----------
+        positions
+            As for `apply`.
+        shape
+            That of the data, (B, T, H, D).
+        form, view
+            The form to use, if not the widest; whether arrays are views.
+        """
         forms = self.claim.position_forms
         if form in ("offset", "none"):
             return (int(positions[0]),) if form == "offset" else ()
@@ -195,7 +227,13 @@ class ArrayAdapter:
         return (start,) if "offset" in forms else ()
 
     def checked(self, result: Any, native: Any) -> Array:
-        """The result as a NumPy array, once type, shape, dtype and device are right."""
+        """The result of a call on `native` as a NumPy array.
+
+        Raises
+        ------
+        CheckFailure
+            If it has another type, shape, dtype or device than `native`.
+        """
         own = self.namespace
         if result is None and self.claim.in_place:
             result = native

@@ -1,8 +1,8 @@
 """A clause of the specification, and the check that tries to falsify it.
 
-A clause is one normative sentence with a stable id. `clause` decorates the check that tries to
-falsify it on one implementation, so that sentence, formula, inputs and code stand together.
-Which wrong RoPEs a check must catch is said by the zoo.
+A clause is one normative sentence with a stable id. The decorator `clause` turns a function into
+the check of a clause, so that sentence, formula, inputs and code stand together. Which wrong
+RoPEs a check must catch is stated by the zoo.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class Clause:
     formula
         The same in TeX.
     reference
-        Where `rope_ref` says it: ``module:function``, public names.
+        The public names of `rope_ref` that define it: ``module:function``.
     fault
-        The class of its failures, where nothing that was seen says it better.
+        The class of its failures, unless what is found names a more exact one.
     surface
         What an implementation must offer to be judged by it.
     opened_by
-        Given a context, None if the claim opens the clause, else what the claim lacks.
+        Given a context, None if the claim opens the clause, else the reason why not.
     any_map
-        Whether it holds for maps too that are declared to be no rotations.
+        Whether it also holds for a map that is declared to be no rotation.
     """
 
     id: str
@@ -74,13 +74,14 @@ class Check:
     clause
         What it tries to falsify.
     body
-        Raises `CheckFailure` where the implementation in the context breaks the clause.
+        Called with a context and an input; raises `CheckFailure` if the implementation breaks
+        the clause on that input.
     fixed, generated
-        The inputs it must see, and a strategy for more.
+        Given a context, the inputs that are always tried, and a Hypothesis strategy for more.
     minimum
         How much evidence a pass needs: decisive samples if `numeric`, else inputs.
     numeric
-        Whether it is judged by the bound.
+        Whether outputs are compared with the reference, within the bound of the profile.
     """
 
     clause: Clause
@@ -91,13 +92,13 @@ class Check:
     numeric: bool
 
     def fixed_inputs(self, context: CheckContext) -> list[Input]:
-        """The fixed inputs that the claim of what is under test allows."""
+        """The fixed inputs that are inside the claim."""
         made = self.fixed(context) if self.fixed else []
         return [case for case in made if case.inside(context.claim)]
 
     @property
     def name(self) -> str:
-        """Unique name of the check: the clause it is about."""
+        """The id of its clause."""
         return self.clause.id
 
 
@@ -131,13 +132,13 @@ def clause(
     Raises
     ------
     RegistryError
-        If the clause has a check already, or no inputs, or names a class or a surface that
-        does not exist.
+        If the clause has a check already, or no inputs, or names a class of faults or a surface
+        that does not exist.
     """
-    said = Clause(id, sentence, formula, reference, fault, surface, opened_by, any_map)
+    made = Clause(id, sentence, formula, reference, fault, surface, opened_by, any_map)
 
     def decorate(function: Callable[[CheckContext, InputT], None]) -> Check:
-        check = Check(said, function, fixed, generated, minimum, numeric)
+        check = Check(made, function, fixed, generated, minimum, numeric)
         _register(check)
         return check
 
@@ -145,7 +146,7 @@ def clause(
 
 
 def registered() -> tuple[Check, ...]:
-    """Every check there is, in the order in which the families were loaded."""
+    """Return every check, in the order in which the families were imported."""
     return tuple(_CHECKS.values())
 
 

@@ -1,14 +1,12 @@
-"""What one check works with: an implementation, the data's type, a profile, and the evidence."""
+"""What one check works with: an implementation, a dtype, a profile, and the evidence so far."""
 
 from __future__ import annotations
 
 import contextlib
 import warnings
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rope_conformance.accuracy.profiles import Profile, profile_named
 from rope_conformance.accuracy.residual import Judgement, judge
@@ -20,17 +18,15 @@ from rope_conformance.judging.evidence import Evidence
 from rope_conformance.judging.failures import CheckFailure, Spot
 from rope_conformance.judging.listening import tell
 from rope_conformance.target.claim import Claim
-from rope_conformance.target.frameworks import namespace
+from rope_conformance.target.frameworks import Array, namespace
 from rope_conformance.target.implementation import Implementation
 from rope_ref import RopeSpec, pair_channels
 
 __all__ = ["CheckContext", "default_profile", "undisturbed"]
 
-Array = npt.NDArray[Any]
-
 
 class CheckContext:
-    """An implementation, a type of data and a profile; what one check sees of a run.
+    """What a check is given: an implementation, and how it is judged.
 
     Parameters
     ----------
@@ -39,16 +35,16 @@ class CheckContext:
     dtype
         The type of its data.
     profile
-        The accuracy it is held to; what it claims if left out.
+        The accuracy it is held to; the claimed one if left out.
     device
-        Where the data lie; the first that it claims if left out.
+        Where the data are; the first claimed device if left out.
 
     Attributes
     ----------
     arrays
-        Calls the implementation, and takes arrays to it and from it.
+        Calls the implementation with NumPy arrays.
     evidence
-        What was seen.
+        What the check has seen.
     """
 
     def __init__(
@@ -74,21 +70,26 @@ class CheckContext:
         tell({"case": repr(case)})
 
     def beside(self, implementation: Implementation) -> CheckContext:
-        """The context of another object, as this is of its own; what it sees is its own."""
+        """A context for another object of the same dtype, profile and device.
+
+        It counts evidence of its own; see `absorb`.
+        """
         return CheckContext(implementation, self.dtype, self.profile, device=self.device)
 
     def anew(self, spec: RopeSpec | None = None) -> CheckContext:
-        """The context of the target made anew, for another spec if one is given.
+        """A context for the target made once more, for another spec if one is given.
 
         Raises
         ------
-        Unsupported, TargetError
-            As by `Implementation`.
+        Unsupported
+            If the target does not do that spec.
+        TargetError
+            If making it raised.
         """
         return self.beside(self.implementation.remade(spec or self.spec))
 
     def absorb(self, other: CheckContext) -> None:
-        """Count what was seen in another context as this one's."""
+        """Add the calls and the evidence of another context to this one's."""
         if other.implementation is not self.implementation:
             self.implementation.calls += other.implementation.calls
         self.evidence.absorb(other.evidence)
@@ -99,9 +100,10 @@ class CheckContext:
         return case.x(self.spec.head_dim, self.dtype)
 
     def positions(self, case: Case) -> Array:
-        """The positions of a case, one for each axis where the spec has several.
+        """The positions of a case; with a leading axis where the spec has several.
 
-        Without 64-bit types fractions are rounded here already.
+        Where the framework has no 64-bit types, fractions are rounded to float32 here, so that
+        implementation and reference get the same numbers.
         """
         p = on_each_axis(case.position_array(), self.spec, self.claim)
         if p.dtype.kind == "f" and not self.namespace.wide:
@@ -109,11 +111,24 @@ class CheckContext:
         return p
 
     def cut(self, case: Case) -> Case:
-        """A case with one row or one head where the claimed axes have no room for more."""
+        """A case with one row, or one head, where the claimed axes have no such axis."""
         return case.cut(self.claim.axes)
 
     def judge(self, y: Array, x: Array, positions: Array) -> Judgement:
-        """Compare with the truth, count the evidence, and return the judgement."""
+        """Compare an output with the reference, and count the evidence.
+
+        Parameters
+        ----------
+        y, x
+            Output and input, of shape (B, T, H, D).
+        positions
+            As given by `positions`.
+
+        Returns
+        -------
+        judgement
+            The ratio of error to bound for each pair.
+        """
         second = self.claim.second_channels
         if second is None:
             judgement = judge(y, x, positions, self.spec, self.dtype, self.profile)
@@ -127,12 +142,18 @@ class CheckContext:
         return judgement
 
     def demand(self, judgement: Judgement, message: str) -> None:
-        """Fail with the first bad pair if any ratio exceeds 1."""
+        """Demand that no ratio of a judgement exceeds 1.
+
+        Raises
+        ------
+        CheckFailure
+            If one does, or is NaN; it names the bad pair at the smallest position.
+        """
         ratio = judgement.ratio
         bad = ~(ratio <= 1)
         if not bad.any():
             return
-        # First in the order of positions, then pairs: the simplest place to look.
+        # The smallest position, then the first pair: the easiest one to look into.
         where = np.argwhere(bad)
         p = np.broadcast_to(judgement.positions, ratio.shape)
         order = np.lexsort((where[:, 3], np.abs(p[bad])))
@@ -150,7 +171,7 @@ class CheckContext:
             got=float(got[channel]),
             want=float(want[channel]),
             ratio=float(ratio[row, token, head, pair]),
-            # The two channels of such a pair may well follow different axes.
+            # With second channels, the two channels of a pair may follow different axes.
             **(
                 {} if self.claim.second_channels else followed(p[row, token, head], pair, self.spec)
             ),
@@ -160,10 +181,10 @@ class CheckContext:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Our own arithmetic on what an implementation returned, which may be no numbers at all.
+    """Compute without warnings, whatever NumPy's error state and the warning filters are.
 
-    Infinities and NaN are judged, not warned of, whatever error state the caller, or the
-    implementation when it was imported, has set.
+    Outputs may hold infinities and NaN: they are judged, not warned of. The caller, or the
+    implementation when it was imported, may have set another error state.
     """
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -171,7 +192,7 @@ def undisturbed() -> Iterator[None]:
 
 
 def default_profile(claim: Claim, dtype: str) -> Profile:
-    """The profile claimed for a type of data, or what is taken for claimed."""
+    """Return the profile claimed for a dtype, or the default where none is claimed."""
     return profile_named(claim.profile or ("float64" if dtype == "float64" else "float32"))
 
 

@@ -19,13 +19,17 @@ class Evidence:
     inputs
         How many inputs the check has seen.
     samples, decisive
-        How many pairs were compared, and at how many of them right and wrong can be told apart.
+        How many pairs were compared, and at how many of them the bound is small enough to tell
+        right from wrong.
     meter
         The largest errors.
-    notes, facts
-        What is to be said beside the verdict, and what was found about what is not claimed.
+    notes
+        Remarks that are shown beside the verdict.
+    facts
+        What was found about what is not claimed: what it is about, and what was found.
     calls_to_failure
-        Of the implementation, in all contexts, when the first input failed.
+        How often the implementation had been called, in all contexts, when an input first
+        failed; None if none did.
     """
 
     inputs: int = 0
@@ -37,11 +41,11 @@ class Evidence:
     calls_to_failure: int | None = None
 
     def count(self, judgement: Judgement) -> None:
-        """Count how many samples there were and how many could tell right from wrong."""
+        """Count the pairs of a judgement."""
         self.samples += judgement.ratio.size
         self.decisive += int(judgement.decisive.sum())
 
     def absorb(self, other: Evidence) -> None:
-        """Count the samples of another context as this one's."""
+        """Count the pairs of another context as this one's."""
         self.samples += other.samples
         self.decisive += other.decisive

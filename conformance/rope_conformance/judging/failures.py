@@ -1,4 +1,4 @@
-"""What a check raises: the implementation broke the clause, or raised."""
+"""What is raised when a check fails: the implementation broke the clause, or raised itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,23 @@ __all__ = ["CheckFailure", "Spot", "TargetRaised"]
 
 @dataclass(frozen=True)
 class Spot:
-    """The first bad pair of a failure."""
+    """The first bad pair of a failure.
+
+    Parameters
+    ----------
+    position
+        The position that the pair follows.
+    row, token, head, pair, channel
+        Where it is, counted from 0; the channel with the larger error.
+    got, want
+        The output in that channel, and the right value.
+    ratio
+        The error over the bound.
+    axis
+        Where positions have several axes: the one that the pair follows.
+    place
+        There too: the position on each axis; None for an axis that no pair follows.
+    """
 
     position: float
     row: int
@@ -24,12 +40,12 @@ class Spot:
     got: float
     want: float
     ratio: float
-    axis: int | None = None  # that the pair follows, where positions have several
-    place: tuple[float | None, ...] | None = None  # the position on each; None: no pair follows it
+    axis: int | None = None
+    place: tuple[float | None, ...] | None = None
 
-    def where(self, number: Callable[[float], str] | None = None) -> str:
-        """Which position, pair and channel it is; `number` writes a position."""
-        written = number or _number
+    def where(self, written: Callable[[float], str] | None = None) -> str:
+        """Position, pair and channel in words; `written` formats a position."""
+        written = written or _written
         position, follows = written(self.position), ""
         if self.place is not None:
             numbers = ("-" if each is None else written(each) for each in self.place)
@@ -47,19 +63,34 @@ class Spot:
 
 
 class CheckFailure(AssertionError):
-    """The implementation broke a clause; the message says how."""
+    """The implementation broke a clause; the message says how.
+
+    Parameters
+    ----------
+    message
+        What is wrong, in words.
+    spot
+        The first bad pair, if outputs were compared.
+    fault
+        The class of faults, if it is not that of the clause.
+
+    Attributes
+    ----------
+    seen_in
+        The `CheckContext` where it showed, if not that of the check.
+    """
 
     def __init__(
         self, message: str, spot: Spot | None = None, *, fault: Fault | None = None
     ) -> None:
         super().__init__(message if spot is None else f"{message}: {spot}")
         self.fault = fault
-        self.seen_in: Any = None  # the CheckContext where it showed, if not that of the check
+        self.seen_in: Any = None
         self.spot = spot
 
 
 class TargetRaised(Exception):
-    """The implementation raised inside its claim."""
+    """The implementation raised `error` inside its claim."""
 
     def __init__(self, error: BaseException) -> None:
         text = f": {error}" if str(error) else ""
@@ -67,5 +98,5 @@ class TargetRaised(Exception):
         self.error = error
 
 
-def _number(position: float) -> str:
+def _written(position: float) -> str:
     return str(int(position)) if position == int(position) else repr(position)

@@ -1,4 +1,8 @@
-"""Who is told of each input and each call, where a run is watched from outside its process."""
+"""Tells a listener of each input and each call, where another process watches the run.
+
+The messages are ``{"case": text}`` before an input, ``"call"`` before a call of the
+implementation, and ``"back"`` after it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,10 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 @contextlib.contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Have a listener told of what happens inside: this process is the implementation's alone."""
+    """Send messages to a listener as long as the context lasts.
+
+    Only a process that is the implementation's alone is watched.
+    """
     token = _listener.set(listener)
     try:
         yield
@@ -25,12 +32,12 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def watched() -> bool:
-    """Whether somebody listens."""
+    """Whether there is a listener."""
     return _listener.get() is not None
 
 
 def tell(message: Any) -> None:
-    """Tell whoever listens."""
+    """Send a message to the listener, if there is one."""
     listener = _listener.get()
     if listener is not None:
         listener(message)

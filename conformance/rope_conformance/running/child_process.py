@@ -1,8 +1,9 @@
-"""A process that works for this one and is watched: whatever it does, this one goes on.
+"""A child process that answers requests and is watched: whatever it does, this process goes on.
 
-It is asked over one pipe, answers over another, in lines of JSON, and says on the way what
-it is about. What it prints goes into a third and is counted, never shown. It is ended when a
-call does not return, when it prints too much, or when it needs too much memory.
+Requests go over one pipe, answers come over another, in lines of JSON; between answers come the
+messages of `rope_conformance.judging.listening` and ``"loaded"``. What the child prints goes into
+a third pipe and is counted, never shown. The child is ended when a call does not return, when it
+prints too much, or when it needs too much memory.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ __all__ = [
     "LOST",
     "MEMORY",
     "TIMEOUT",
-    "ProcessEnded",
-    "Limits",
     "ChildProcess",
-    "copy_of_this",
+    "Limits",
+    "ProcessEnded",
+    "forked",
     "new_python",
 ]
 
@@ -38,15 +39,28 @@ MEMORY = 4 * 2**30  # bytes
 OUTPUT = 2**20  # bytes between two answers
 PATIENCE = 120.0  # seconds, outside of calls: a framework may take long to load
 
-LOST = 70  # exit status of a process that cannot say what it has to say
+LOST = 70  # exit status of a child that cannot send its answer
 
-_GLANCE = 0.05  # seconds between two looks at a process that says nothing
-_LAST_WORDS = 2000  # bytes
+_INTERVAL = 0.05  # seconds between two looks at a child that sends nothing
+_TAIL = 2000  # bytes of what it printed that are kept
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a process may do: seconds for one call, bytes that it may grow by once loaded."""
+    """What a child process may use.
+
+    Parameters
+    ----------
+    timeout
+        Seconds that one call may take.
+    memory
+        Bytes that the process may grow by once the target is loaded.
+
+    Raises
+    ------
+    ValueError
+        If one is not positive.
+    """
 
     timeout: float = TIMEOUT
     memory: int = MEMORY
@@ -66,37 +80,44 @@ class ProcessEnded(Exception):
         Whether a call was under way.
     """
 
-    def __init__(self, how: str, in_call: bool) -> None:
-        super().__init__(how)
+    def __init__(self, message: str, in_call: bool) -> None:
+        super().__init__(message)
         self.in_call = in_call
 
 
 class Process(Protocol):
-    """What is asked of a process, as of `subprocess.Popen`."""
+    """The part of `subprocess.Popen` that is needed here."""
 
     pid: int
 
     def poll(self) -> int | None:
-        """Its exit status, minus the number of a signal; None as long as it lives."""
+        """The exit status, or minus the number of the signal that ended it; None while it runs."""
 
 
-# Given the ends of the pipes for the process, and those that are ours.
+# Starts a process, given the child's ends of the three pipes, and ours.
 Start = Callable[[tuple[int, int, int], tuple[int, int, int]], Process]
 
 
 class ChildProcess:
-    """A process and the pipes to it.
+    """A child process and the pipes to it.
+
+    Parameters
+    ----------
+    start
+        Starts the process.
+    limits
+        What it may use.
 
     Attributes
     ----------
     case
-        The input that it was last about, as Python; None if it named none.
+        The input it is working on, as Python; None if it named none since its last answer.
     inputs, calls
         How many inputs and calls it began since its last answer.
     printed
-        How many bytes it printed, all in all.
+        How many bytes it printed in all.
     closed
-        Whether it is no more.
+        Whether it was ended.
     """
 
     def __init__(self, start: Start, limits: Limits) -> None:
@@ -105,7 +126,7 @@ class ChildProcess:
         self.inputs = self.calls = self.printed = 0
         self.closed = False
         self._in_call = False
-        self._last_words = b""
+        self._tail = b""
         self._printed_before = 0
         self._grown_from: int | None = None
         theirs_in, self._requests = os.pipe()
@@ -129,7 +150,7 @@ class ChildProcess:
 
     @property
     def seconds(self) -> float:
-        """Since it was last asked for something."""
+        """How long ago it was last sent a request."""
         return round(time.monotonic() - self._asked, 3)
 
     def ask(self, request: Any) -> dict[str, Any]:
@@ -137,10 +158,10 @@ class ChildProcess:
 
         Raises
         ------
-        Ended
+        ProcessEnded
             If there is none, because the process ended or had to be ended.
         """
-        # One that is gone is noticed when its answer is waited for.
+        # A process that is gone is noticed while waiting for its answer.
         with contextlib.suppress(BrokenPipeError):
             os.write(self._requests, json.dumps(request).encode() + b"\n")
         return self.answer()
@@ -151,24 +172,24 @@ class ChildProcess:
         self._printed_before = self.printed
         while True:
             try:
-                lines = self._lines.get(timeout=_GLANCE)
+                lines = self._lines.get(timeout=_INTERVAL)
             except queue.Empty:
                 lines = []
             if lines is None:
                 raise self._gone()
             answers = [message for line in lines if (message := self._take(line)) is not None]
-            if answers or time.monotonic() - self._looked > _GLANCE:
+            if answers or time.monotonic() - self._looked > _INTERVAL:
                 self._look()
             if answers:
                 self.case, self.inputs, self.calls = None, 0, 0
                 return answers[-1]
 
     def _take(self, line: bytes) -> dict[str, Any] | None:
-        """Note what a line says on the way; return it if it is an answer."""
+        """Return a line's message if it is an answer; else note what it says."""
         self._heard = time.monotonic()
         try:
             message = json.loads(line)
-        except ValueError:  # somebody else writes into the pipe
+        except ValueError:  # the target wrote into the pipe
             return None
         if message == "call":
             self._in_call = True
@@ -186,7 +207,7 @@ class ChildProcess:
         return None
 
     def _look(self) -> None:
-        """End the process if it does what it must not, or is dead and left its pipes to others."""
+        """End the process if it is beyond its limits, or dead while others hold its pipes."""
         self._looked = time.monotonic()
         self._look_at_output()
         if self._grown_from is not None:
@@ -209,7 +230,7 @@ class ChildProcess:
             raise self._end(f"the process printed more than {_size(OUTPUT)} during one check")
 
     def _gone(self) -> ProcessEnded:
-        """How a process ended that ends by itself."""
+        """The error for a process that closed its end of the pipe, or ended by itself."""
         deadline = time.monotonic() + 5
         while (status := self._process.poll()) is None and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -217,18 +238,18 @@ class ChildProcess:
             return self._end("the process closed the pipe to the suite")
         return self._end(_ending(status))
 
-    def _end(self, how: str) -> ProcessEnded:
+    def _end(self, message: str) -> ProcessEnded:
         self.close()
-        return ProcessEnded(how, self._in_call)
+        return ProcessEnded(message, self._in_call)
 
     @property
-    def last_words(self) -> str:
-        """The last line printed."""
-        lines = self._last_words.decode(errors="replace").split("\n")
+    def last_line(self) -> str:
+        """The last line it printed that is not blank."""
+        lines = self._tail.decode(errors="replace").split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     def close(self) -> None:
-        """End the process and those that it started."""
+        """End the process, and those it started."""
         if self.closed:
             return
         self.closed = True
@@ -242,7 +263,7 @@ class ChildProcess:
                 time.sleep(0.001)
         os.close(self._requests)
         for end, thread in self._threads.items():
-            # A process that left the group may hold the other end for ever.
+            # A process that left the group may keep the other end open for ever.
             thread.join(timeout=1)
             if not thread.is_alive():
                 os.close(end)
@@ -257,11 +278,11 @@ class ChildProcess:
     def _drain(self) -> None:
         while chunk := os.read(self._output, 2**16):
             self.printed += len(chunk)
-            self._last_words = (self._last_words + chunk)[-_LAST_WORDS:]
+            self._tail = (self._tail + chunk)[-_TAIL:]
 
 
 def new_python(limits: Limits) -> ChildProcess:
-    """Start a Python with a `rope_conformance.running.worker` that waits for what it is to load."""
+    """Start a new Python that runs `rope_conformance.running.worker.main`."""
     path = [each for each in sys.path if isinstance(each, str)]
     work = "from rope_conformance.running.worker import main; main()"
     code = f"import sys; sys.path[:] = {path!r}; {work}"
@@ -273,21 +294,21 @@ def new_python(limits: Limits) -> ChildProcess:
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
-            # Ctrl-C is for this process, and the whole group can be ended.
+            # Ctrl-C does not reach the child, and its whole group can be ended.
             start_new_session=True,
         )
 
     return ChildProcess(start, limits)
 
 
-def copy_of_this(work: Callable[[int, int], NoReturn], limits: Limits) -> ChildProcess:
-    """Copy this process; the copy works with a pipe of requests and one for messages."""
+def forked(work: Callable[[int, int], NoReturn], limits: Limits) -> ChildProcess:
+    """Fork this process; the fork calls `work` with its pipe of requests and that of messages."""
 
     def start(theirs: tuple[int, int, int], ours: tuple[int, int, int]) -> Process:
         for stream in (sys.stdout, sys.stderr):
-            stream.flush()  # else the copy would print it too
+            stream.flush()  # else the fork would print it too
         with warnings.catch_warnings():
-            # NumPy has threads of its own; none of them is needed in the copy.
+            # Python warns of forking with threads; those of NumPy are not needed in the fork.
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid:
@@ -310,6 +331,8 @@ def copy_of_this(work: Callable[[int, int], NoReturn], limits: Limits) -> ChildP
 
 
 class _Forked:
+    """A forked process, as a `Process`."""
+
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self._status: int | None = None
@@ -323,7 +346,7 @@ class _Forked:
 
 
 def _resident(pid: int) -> int | None:
-    """Bytes of memory that a process has in use; None where that cannot be told."""
+    """Bytes of memory that a process has in use; None where the system does not say."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
     except (OSError, IndexError):
@@ -332,6 +355,7 @@ def _resident(pid: int) -> int | None:
 
 
 def _ending(status: int) -> str:
+    """How a process ended, in words."""
     if status < 0:
         try:
             name = signal.Signals(-status).name

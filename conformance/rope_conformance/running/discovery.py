@@ -1,31 +1,27 @@
-"""What a target takes beyond, or instead of, what it claims: found by trying."""
+"""Finds by trying what was not given: head_dim, layout, and whether positions may be (B, T)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from rope_conformance.accuracy.profiles import PROFILES, profile_named
 from rope_conformance.describing.words import layout_in_words
 from rope_conformance.identification.conventions import read_map
 from rope_conformance.inputs.cases import Case
 from rope_conformance.inputs.rows import row_cases
-from rope_conformance.judging.clause import Check
-from rope_conformance.judging.context import CheckContext, default_profile
+from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.judging.probes import probe_position
 from rope_conformance.report.model import Fact
 from rope_conformance.target.claim import Claim
-from rope_conformance.target.frameworks import NamespaceError, namespace
 from rope_conformance.target.implementation import Implementation, TargetError, Unsupported
-from rope_ref import PowerLaw, RopeSpec
+from rope_ref import RopeSpec
 from rope_ref.errors import RopeError
 from rope_ref.spec import Layout
 
-__all__ = ["discover_facts", "discover_spec", "takes_rows"]
+__all__ = ["discover_spec", "takes_rows"]
 
-_SMALL = 160  # vectors of an input that is tried for a mere fact
+# Values of head_dim in the order in which they are tried.
 WIDTHS = (128, 64, 256, 96, 80, 48, 32, 16, 8, 6, 4, 2)
 
 
@@ -47,10 +43,17 @@ def discover_spec(
     layout, head_dim
         As in `RopeSpec`; found if None.
     trying
-        Whether the target may be called to find them; else it is the first of the widths,
-        and half.
+        Whether the target may be called to find them; if not, the spec gets the first of
+        `WIDTHS` and the layout half.
     rest
-        The other parts of the spec.
+        The other fields of the spec.
+
+    Returns
+    -------
+    spec
+        The spec.
+    facts
+        What was found: nothing that was given.
     """
     facts: list[Fact] = []
     if head_dim is None:
@@ -77,7 +80,7 @@ def discover_spec(
 
 
 def _layouts(target: Any, claim: Claim, spec: RopeSpec) -> list[tuple[Layout, Layout]]:
-    """The layouts read and written that fit what a target does; none if that cannot be told."""
+    """The layouts read and written that fit what a target does; none if it fits no layout."""
     try:
         context = CheckContext(Implementation(target, spec, claim), claim.dtypes[0])
         position = probe_position(context)
@@ -87,7 +90,7 @@ def _layouts(target: Any, claim: Claim, spec: RopeSpec) -> list[tuple[Layout, La
 
 
 def _width(target: Any, claim: Claim, layout: str | None, rest: dict[str, Any]) -> tuple[int, str]:
-    """The first width that the target takes, and why not the first tried."""
+    """The first width that the target takes, and why it did not take the first that was tried."""
     reason = ""
     for width in WIDTHS:
         try:
@@ -99,7 +102,7 @@ def _width(target: Any, claim: Claim, layout: str | None, rest: dict[str, Any]) 
             continue
         except (TargetRaised, Unsupported) as error:
             reason = reason or str(error)
-        except CheckFailure:  # it takes the width, and is wrong
+        except CheckFailure:  # it takes the width, and what it returns is wrong
             return width, reason
         else:
             return width, reason
@@ -107,10 +110,10 @@ def _width(target: Any, claim: Claim, layout: str | None, rest: dict[str, Any]) 
 
 
 def takes_rows(implementation: Implementation) -> bool:
-    """Whether a plain callable returns something of the right shape for positions (B, T).
+    """Return whether a plain callable takes positions (B, T).
 
-    If so it answers for them: nobody who calls it could know that the numbers are wrong. It
-    is asked in each shape that rows are judged in; one that is refused is a refusal.
+    It does if the result has the right shape for each shape that rows are judged in. It is then
+    judged by their values: a caller could not know that the numbers are wrong.
     """
     if "b" not in implementation.claim.axes or "t" not in implementation.claim.position_forms:
         return False
@@ -125,122 +128,3 @@ def takes_rows(implementation: Implementation) -> bool:
     except (CheckFailure, TargetRaised):
         return False
     return bool(cases)
-
-
-def discover_facts(
-    implementation: Implementation, found: dict[str, str], checks: Iterable[Check]
-) -> list[Fact]:
-    """Try what is not claimed, and say what happened."""
-    surprising = ("swallowed", "rounds")
-    facts = [Fact(w, text, warn=any(s in text for s in surprising)) for w, text in found.items()]
-    claim = implementation.claim
-    by_id = {each.name: each for each in checks}
-    low, high = claim.position_range
-    # Only what can be handed over is tried.
-    apart = implementation.has("apply") and bool({"t", "bt"} & set(claim.position_forms))
-    contexts: list[tuple[str, str, Callable[[Claim], Claim], bool]] = [
-        (
-            "negative positions",
-            "frequency.negative",
-            lambda c: replace(c, position_range=(-high, high)),
-            apart and low >= 0,
-        ),
-        (
-            "fractional positions",
-            "frequency.real",
-            lambda c: replace(c, position_kinds=("integer", "real")),
-            apart and "real" not in claim.position_kinds,
-        ),
-        (
-            "positions (B, T)",
-            "frequency.rows",
-            lambda c: replace(c, position_forms=("t", "bt")),
-            claim.position_forms == ("t",) and apart and "b" in claim.axes,
-        ),
-        ("strided views", "data.strides", lambda c: replace(c, strided=True), not claim.strided),
-        ("empty input", "data.empty", lambda c: replace(c, empty=True), not claim.empty),
-    ]
-    for what, id_, widen, unclaimed in contexts:
-        if unclaimed and id_ in by_id:
-            facts.append(_tried(what, by_id[id_], implementation, widen(claim), claim.dtypes[0]))
-    if "frequency.phase" in by_id:
-        for dtype in ("float64", "float32", "bfloat16", "float16"):
-            if dtype not in claim.dtypes:
-                wide = replace(claim, dtypes=(dtype,))
-                facts.append(
-                    _tried(f"{dtype} data", by_id["frequency.phase"], implementation, wide, dtype)
-                )
-        if not implementation.is_factory:
-            facts += _other_widths(implementation, by_id["frequency.phase"])
-    return facts
-
-
-def _tried(
-    what: str, each: Check, implementation: Implementation, claim: Claim, dtype: str
-) -> Fact:
-    """Run the fixed inputs of a check under a wider claim."""
-    wider = Implementation.__new__(Implementation)
-    wider.__dict__.update(implementation.__dict__)
-    wider.claim = claim
-    # What was not claimed was claimed to no accuracy either: the tightest that it keeps is told.
-    own = default_profile(claim, dtype)
-    wrong = ""
-    try:
-        for profile in dict.fromkeys([own, profile_named("float32"), PROFILES[-1]]):
-            context = CheckContext(wider, dtype, profile)
-            try:
-                for case in _few(each, context):
-                    each.body(context, case)
-            except CheckFailure as error:
-                wrong = wrong or str(error)
-                continue
-            return Fact(what, "taken, and right" + (f" to {profile.name}" if wrong else ""))
-    except TargetRaised as error:
-        return Fact(what, f"not taken: raises {error}")
-    except NamespaceError as error:
-        return Fact(what, f"not tried: {error}")
-    finally:
-        implementation.calls = wider.calls
-    return Fact(what, f"taken without complaint, but {wrong}", warn=True)
-
-
-def _few(each: Check, context: CheckContext) -> list[Case]:
-    """The smaller fixed inputs; where a new shape is a compilation, the furthest of them."""
-    inputs = [case for case in each.fixed_inputs(context) if isinstance(case, Case)]
-    small = [case for case in inputs if case.batch * case.tokens * case.heads <= _SMALL]
-    if not context.namespace.fixed_shapes:
-        return small
-    return [max(small, key=lambda case: max((abs(p) for p in case.flat()), default=0))]
-
-
-def _other_widths(implementation: Implementation, each: Check) -> list[Fact]:
-    spec = implementation.spec
-    fixed = not isinstance(spec.frequencies, PowerLaw) or spec.pair_axes is not None
-    fixed = fixed or implementation.claim.second_channels is not None
-    if spec.rotary_dim != spec.head_dim or fixed:
-        return []
-    right: list[int] = []
-    wrong: list[int] = []
-    refused: list[int] = []
-    few = namespace(implementation.claim.namespace).fixed_shapes
-    for width in (6, 48, 64, 80, 96, 128):
-        # Where each new width is a compilation, the first that is taken will do.
-        if width == spec.head_dim or (few and (right or wrong)):
-            continue
-        other = implementation.remade(replace(spec, head_dim=width, rotary_dim=width))
-        context = CheckContext(other, implementation.claim.dtypes[0])
-        try:
-            for case in _few(each, context):
-                each.body(context, case)
-            right.append(width)
-        except TargetRaised:
-            refused.append(width)
-        except CheckFailure:
-            wrong.append(width)
-        implementation.calls += other.calls
-    parts = [
-        f"{word} at {', '.join(map(str, widths))}"
-        for word, widths in (("right", right), ("wrong", wrong), ("not taken", refused))
-        if widths
-    ]
-    return [Fact("other widths", "; ".join(parts), warn=bool(wrong))]

@@ -1,16 +1,14 @@
-"""A run whose target has a process of its own, seen from the process that outlives it.
+"""A run whose target is in a process of its own, seen from the process of the suite.
 
-A process that ends, or has to be ended, costs the check that was under way its verdict: it
-is an error, and says what happened. A new process goes on with the next check.
+If that process ends, or has to be ended, the verdict on the check that was under way is an error
+that says what happened, and a new process goes on with the next check.
 """
 
 from __future__ import annotations
 
-import base64
 import functools
 import os
 import pickle
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,22 +16,23 @@ from rope_conformance.report.model import Fact, Failure, JudgedAs, Report, Resul
 from rope_conformance.running.child_process import (
     ChildProcess,
     ProcessEnded,
-    copy_of_this,
+    forked,
     new_python,
 )
 from rope_conformance.running.run import Job, Outcome, jobs_of
 from rope_conformance.running.settings import RunOptions, TargetOptions
+from rope_conformance.running.settling import own_claim
 from rope_conformance.running.verdict import reproducing
-from rope_conformance.running.worker import serve
+from rope_conformance.running.worker import packed, serve
 from rope_conformance.target.claim import Claim
 from rope_conformance.target.frameworks import NamespaceError
 from rope_conformance.target.implementation import TargetError
 
-__all__ = ["Isolated"]
+__all__ = ["IsolatedRun"]
 
-_MOST_ENDS = 3  # of processes in checks; whatever comes then would end as well
+_MOST_ENDS = 3  # processes lost in checks; after that the other checks are not run
 
-# What a target could not be made ready for, by the words of the worker.
+# The error to raise where a target was not made ready, by the word that the worker has for it.
 _RAISED: dict[str, type[Exception]] = {
     "target": TargetError,
     "namespace": NamespaceError,
@@ -43,32 +42,35 @@ _RAISED: dict[str, type[Exception]] = {
 _ERRORS = tuple(_RAISED.values())
 
 
-class Isolated:
-    """A `Run` elsewhere.
+class IsolatedRun:
+    """A `Run` in another process.
 
     Parameters
     ----------
     target
-        The name of one, which a new Python loads; or an object, which a copy of this
-        process has.
+        A text, which a new Python loads; or an object, which a fork of this process uses.
     asked
         What it should be.
     options
-        How the run goes.
+        How the run is done.
     name
         What messages and the report call it.
     python
-        A new one, where it was started already.
+        A new Python that was started already, if there is one.
 
     Attributes
     ----------
-    report, jobs, judged_as
-        As of a `Run`; what it is judged as is told in words.
+    report, jobs
+        As of a `Run`.
+    judged_as
+        As of a `Run`, without the spec itself, which stays in the other process.
 
     Raises
     ------
     TargetError, NamespaceError, ValueError
         As by `rope_conformance.check`.
+    RuntimeError
+        If the suite itself raised in the other process; its traceback.
     """
 
     def __init__(
@@ -82,20 +84,20 @@ class Isolated:
     ) -> None:
         self._target, self._options, self._spare = target, options, python
         self._name, self._limits = name, options.limits
-        # Who forgives and who is shown what is no matter of the other process.
-        told = replace(options, waivers=None, progress=None)
-        self._request = {"asked": asked, "options": told, "name": name, "settled": None}
+        # Waivers and progress are the business of this process alone.
+        theirs = replace(options, waivers=None, progress=None)
+        self._request = {"asked": asked, "options": theirs, "name": name, "settled": None}
         self._request["trying"] = True
         if not isinstance(target, str):
-            _demand_a_copy(target, asked)
-        # Of the processes that ended, then of the one there is.
+            _demand_fork(target, asked)
+        # Of the processes that ended, and of the present one.
         self._calls_before = self._outputs_before = self._calls = self._outputs = 0
         self._ends = self._printed_before = 0
         ready, remarks = self._first_start()
         self.report = Report.from_dict(ready["report"])
         self.report.claim = {k: _as_claimed(v) for k, v in self.report.claim.items()}
         self.report.facts[:0] = remarks
-        # A definition stays with the process that judges by it; here the claim counts jobs.
+        # Here the claim tells what jobs there are; its second channels are not sent.
         claim = Claim(**self.report.claim | {"second_channels": None})
         self.judged_as = JudgedAs(ready["judged_as"], claim, tuple(self.report.facts))
         self.jobs = jobs_of(claim, options)
@@ -103,16 +105,16 @@ class Isolated:
 
     @property
     def calls(self) -> int:
-        """How often the target was called, as far as is known."""
+        """How often the target was called, as far as its processes could tell."""
         return self._calls_before + self._calls + self._process.calls
 
     @property
     def distinct_outputs(self) -> int:
-        """How many different results it returned, those of each process by themselves."""
+        """How many different results it returned, counted anew in each process."""
         return self._outputs_before + self._outputs
 
     def judge(self, number: int) -> Outcome:
-        """Do one job; the verdict is an error if the process does not outlive it."""
+        """Do one job. If the process ends on the way, the verdict is an error."""
         job = self.jobs[number]
         if self._ends == _MOST_ENDS:
             return _not_run(job, f"the process of the target ended {_MOST_ENDS} times before")
@@ -126,7 +128,7 @@ class Isolated:
             return _not_run(job, f"the target was not made ready once more: {error}")
 
     def facts(self, found: dict[str, str]) -> Outcome:
-        """Try what is not claimed, as far as the target lets that happen."""
+        """Try what is not claimed; if the process ends on the way, that is the fact."""
         what = "what is not claimed"
         if self._ends == _MOST_ENDS:
             return Outcome(facts=[Fact(what, "not tried", warn=True)])
@@ -137,7 +139,7 @@ class Isolated:
             return Outcome(facts=[Fact(what, f"not tried to the end: {error}{at}", warn=True)])
 
     def remarks(self) -> list[Fact]:
-        """What is to be said of the process."""
+        """Facts about the process."""
         printed = self._printed_before + self._process.printed
         return [Fact("printed", f"{printed:,} bytes, not shown")] if printed else []
 
@@ -146,7 +148,7 @@ class Isolated:
         self._process.close()
 
     def _first_start(self) -> tuple[dict[str, Any], list[Fact]]:
-        """Start, if need be without a call of the target: one that hangs still gets its report."""
+        """Start, without trying the target if a call ends the process: it still gets a report."""
         try:
             return self._start(), []
         except ProcessEnded as end:
@@ -160,21 +162,21 @@ class Isolated:
             raise self._not_ready(end) from None
 
     def _not_ready(self, end: ProcessEnded) -> TargetError:
-        words = self._process.last_words
-        said = f"; it printed last {words!r}" if words else ""
-        return TargetError(f"{self._name} was not made ready: {end}{said}")
+        line = self._process.last_line
+        printed = f"; it printed last {line!r}" if line else ""
+        return TargetError(f"{self._name} was not made ready: {end}{printed}")
 
     def _start(self) -> dict[str, Any]:
         """Start a process and wait until its target is ready."""
         target, request = self._target, self._request
         if isinstance(target, str):
-            line = _pickled({**request, "target": target})
+            line = _packed({**request, "target": target})
             self._process = self._spare or new_python(self._limits)
             self._spare = None
             ready = self._process.ask(line)
         else:
             load = functools.partial(serve, lambda: target, request)
-            self._process = copy_of_this(load, self._limits)
+            self._process = forked(load, self._limits)
             ready = self._process.answer()
         if "raised" in ready:
             self._process.close()
@@ -183,7 +185,7 @@ class Isolated:
         return ready
 
     def _ask(self, request: dict[str, Any]) -> Outcome:
-        """Have something done, by a new process if the last one ended."""
+        """Have a request answered, by a new process if the last one ended."""
         if self._process.closed:
             self._calls_before = self.calls
             self._outputs_before = self.distinct_outputs
@@ -201,7 +203,7 @@ class Isolated:
         return Outcome.from_dict(reply["outcome"])
 
     def _error(self, job: Job, end: ProcessEnded) -> Outcome:
-        """The verdict on a check that the process did not outlive."""
+        """The outcome of a check during which the process ended."""
         clause, process = job.check.clause, self._process
         failure = Failure(
             message=str(end),
@@ -227,10 +229,9 @@ def _not_run(job: Job, reason: str) -> Outcome:
     return Outcome(Result(clause.id, clause.sentence, job.dtype, "not run", reason))
 
 
-def _demand_a_copy(target: Any, asked: TargetOptions) -> None:
-    """Refuse to isolate an object where a copy of this process would not have all of it."""
-    claim = asked.claim or getattr(target, "claim", None) or Claim()
-    namespace = asked.namespace or claim.namespace
+def _demand_fork(target: Any, asked: TargetOptions) -> None:
+    """Refuse to isolate an object that does not work in a fork of this process."""
+    namespace = asked.namespace or own_claim(target, asked).namespace
     name = "name the target instead, as in check('package.module:object', ...)"
     if not hasattr(os, "fork"):
         raise ValueError(f"isolate=True: this system makes no copies of a process; {name}")
@@ -241,9 +242,9 @@ def _demand_a_copy(target: Any, asked: TargetOptions) -> None:
         )
 
 
-def _pickled(options: Mapping[str, Any]) -> str:
+def _packed(request: dict[str, Any]) -> str:
     try:
-        return base64.b64encode(pickle.dumps(options)).decode()
+        return packed(request)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ValueError(
             f"isolate=True: spec or claim cannot be handed to another process ({error}); let the "

@@ -1,4 +1,4 @@
-"""Finds the object that a TARGET names: in a module, a file, the bundled ones, or installed."""
+"""Loads the object that a TARGET names: in a module, in a file, bundled, or an entry point."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rope_conformance.adapters import BUNDLED, bundled
 from rope_conformance.target.implementation import TargetError
 from rope_conformance.target.process_state import functions_restored, remember
 
@@ -19,7 +20,7 @@ ENTRY_POINTS = "rope_conformance.implementations"
 
 
 def load_target(text: str) -> Any:
-    """Return the object a TARGET names.
+    """Return the object that a TARGET names.
 
     Parameters
     ----------
@@ -41,24 +42,26 @@ def load_target(text: str) -> Any:
 
 
 def _found(text: str) -> Any:
-    from rope_conformance.adapters import BUNDLED, bundled
-
-    module_name, colon, attribute = text.rpartition(":")
-    if not colon and text in BUNDLED:
+    if ":" in text:
+        return _attribute(text)
+    if text in BUNDLED:
         return _guarded(text, lambda: bundled(text))
-    if not colon:
-        found = importlib.metadata.entry_points(group=ENTRY_POINTS, name=text)
-        if not found:
-            known = sorted(p.name for p in importlib.metadata.entry_points(group=ENTRY_POINTS))
-            raise TargetError(
-                f"TARGET {text!r}: {_object_missing(text)}expected package.module:object, "
-                "path/to/file.py:object, a bundled name (see `rope-ref list`), or an installed "
-                f"entry point of the group {ENTRY_POINTS} (installed: {known or 'none'})"
-            )
-        return _guarded(text, next(iter(found)).load)
+    found = importlib.metadata.entry_points(group=ENTRY_POINTS, name=text)
+    if not found:
+        known = sorted(p.name for p in importlib.metadata.entry_points(group=ENTRY_POINTS))
+        raise TargetError(
+            f"TARGET {text!r}: {_object_missing(text)}expected package.module:object, "
+            "path/to/file.py:object, a bundled name (see `rope-ref list`), or an installed "
+            f"entry point of the group {ENTRY_POINTS} (installed: {known or 'none'})"
+        )
+    return _guarded(text, next(iter(found)).load)
+
+
+def _attribute(text: str) -> Any:
+    """The object in a module or a file, after the last colon."""
+    module_name, _, attribute = text.rpartition(":")
     is_file = module_name.endswith(".py") or "/" in module_name or "\\" in module_name
-    module = _guarded(text, lambda: _file(module_name) if is_file else _module(module_name))
-    target = module
+    target = _guarded(text, lambda: _file(module_name) if is_file else _module(module_name))
     for part in attribute.split("."):
         if not hasattr(target, part):
             public = [
@@ -73,11 +76,12 @@ def _found(text: str) -> Any:
 
 
 def _object_missing(text: str) -> str:
-    """What to say where a file is named and nothing in it."""
+    """The hint for a TARGET that is a file without an object in it."""
     return f"name the object in it too, as in {text}:apply_rope; " if text.endswith(".py") else ""
 
 
 def _guarded(text: str, load: Callable[[], Any]) -> Any:
+    """Load; whatever that raises becomes a TargetError."""
     try:
         return load()
     except TargetError:
@@ -89,7 +93,7 @@ def _guarded(text: str, load: Callable[[], Any]) -> Any:
 
 
 def _module(name: str) -> Any:
-    # What `python -m` would do: a module beside the caller is found.
+    # As with `python -m`, a module in the current folder is found.
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, "")
     return importlib.import_module(name)
@@ -103,7 +107,7 @@ def _file(path: str) -> Any:
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Its neighbours can be imported, as when Python runs it; nothing is written beside it.
+    # As when Python runs it, modules beside it can be imported; no bytecode is written there.
     sys.path.insert(0, str(file.resolve().parent))
     sys.modules[name] = module
     writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True

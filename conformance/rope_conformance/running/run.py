@@ -1,4 +1,4 @@
-"""One run in this process: a target that is made, judged job by job."""
+"""A run in this process: judges a target job by job, a job being one check on one dtype."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from rope_conformance.accuracy.statistics import Meter
 from rope_conformance.judging.clause import EDITION, Check
 from rope_conformance.judging.context import CheckContext, default_profile, undisturbed
 from rope_conformance.report.model import Fact, JudgedAs, Report, Result, plain
-from rope_conformance.running.discovery import discover_facts
 from rope_conformance.running.settings import RunOptions
+from rope_conformance.running.unclaimed import discover_facts
 from rope_conformance.running.verdict import run_check
 from rope_conformance.target.claim import Claim
 from rope_conformance.target.implementation import Implementation, Unsupported
@@ -24,7 +24,7 @@ from rope_ref import RopeSpec
 
 __all__ = ["HORIZON", "Job", "Outcome", "Run", "jobs_of"]
 
-HORIZON = 0.01  # the horizon reported: errors of one hundredth of a pair's length
+HORIZON = 0.01  # errors, over a pair's length, stay below this up to the horizon of a report
 
 
 class Job(NamedTuple):
@@ -36,23 +36,23 @@ class Job(NamedTuple):
 
 
 def jobs_of(claim: Claim, options: RunOptions) -> list[Job]:
-    """Everything there is to judge, in order."""
+    """Return every job that a claim and the options of a run ask for, in order."""
     parts = itertools.product(claim.devices, claim.dtypes, options.checks())
     return [Job(*part) for part in parts]
 
 
 @dataclass
 class Outcome:
-    """What was found by one job, or about what is not claimed.
+    """What one job found, or what trying what is not claimed found.
 
-    Attributes
+    Parameters
     ----------
     result
-        The verdict of a job.
+        The verdict of a job; None where there was none.
     facts
         What was found about what is not claimed.
     found
-        The same as far as a check came across it, by name.
+        What the check of the job came across about that: what it is about, and what was found.
     meter
         The errors seen.
     """
@@ -63,7 +63,7 @@ class Outcome:
     meter: Meter = field(default_factory=Meter)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """The outcome as plain data."""
         data: dict[str, Any] = plain(
             {"result": self.result, "facts": [asdict(each) for each in self.facts]}
         )
@@ -81,23 +81,25 @@ class Outcome:
 
 
 class Run:
-    """A target ready to be judged.
+    """A target that is ready to be judged.
 
     Parameters
     ----------
     made, judged_as
         As `rope_conformance.running.settling.settle` returns them.
     options
-        How the run goes.
+        How the run is done.
     name
         What the report calls the target.
 
     Attributes
     ----------
     report
-        Without results yet.
+        A report without results.
     jobs
         What there is to judge.
+    judged_as
+        What the target is judged as.
     """
 
     def __init__(
@@ -129,13 +131,14 @@ class Run:
 
     @undisturbed()
     def judge(self, number: int) -> Outcome:
-        """Do one job."""
+        """Do the job of this number."""
         device, dtype, check = self.jobs[number]
         own = self._implementation
         if isinstance(own, Unsupported):
             clause = check.clause
             return Outcome(Result(clause.id, clause.sentence, dtype, "unsupported", str(own)))
-        # What one type of data left in a cache is the affair of one clause, not of all.
+        # A target made anew for each dtype: a cache that mixes dtypes breaks the clause about
+        # that, and no other.
         if (device, dtype) not in self._made:
             self._made[device, dtype] = own.remade(self._spec) if self._made else own
         context = CheckContext(self._made[device, dtype], dtype, device=device)
@@ -148,16 +151,16 @@ class Run:
 
     @undisturbed()
     def facts(self, found: dict[str, str]) -> Outcome:
-        """Try what is not claimed; `found` is what checks came across."""
+        """Try what is not claimed; `found` is what the checks came across about it."""
         assert isinstance(self._implementation, Implementation)
         return Outcome(facts=discover_facts(self._implementation, found, self.options.checks()))
 
     def remarks(self) -> list[Fact]:
-        """What is to be said of the process: nothing, it is this one."""
+        """Facts about the process: none, it is this one."""
         return []
 
     def close(self) -> None:
-        """Nothing is to be done in this process."""
+        """Do nothing: this process has nothing to end."""
 
 
 def _new_report(name: str, spec: RopeSpec, claim: Claim, options: RunOptions) -> Report:

@@ -1,4 +1,4 @@
-"""What is asked: how a run goes, and what its target should be."""
+"""The options of a run, and those that say what its target should be."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from rope_conformance.clauses import all_checks
 from rope_conformance.judging.clause import Check
 from rope_conformance.report.model import Result
 from rope_conformance.running.child_process import MEMORY, TIMEOUT, Limits
-from rope_conformance.running.verdict import EFFORTS
 from rope_conformance.running.waivers import Waivers
 from rope_conformance.target.claim import Claim
 from rope_ref import RopeSpec
 
-__all__ = ["OptionError", "Progress", "RunOptions", "TargetOptions", "command_line"]
+__all__ = ["EFFORTS", "OptionError", "Progress", "RunOptions", "TargetOptions", "command_line"]
+
+EFFORTS = {"quick": 10, "default": 40, "thorough": 400}  # generated inputs per check
 
 Progress = Callable[[Result], None]
 
@@ -27,31 +28,35 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a run goes, whatever it judges.
+    """How a run is done, whatever it judges.
 
     Parameters
     ----------
     effort
-        ``quick``, ``default`` or ``thorough``: how many inputs are generated.
+        How many inputs are generated for each check, beside the fixed ones: ``quick`` 10,
+        ``default`` 40, ``thorough`` 400.
     seed
-        Of the generated inputs. The same seed gives the same verdict.
+        Seed of the generated inputs. The same seed gives the same verdict.
     only
-        Ids of the clauses to judge; all if left out.
+        Ids of the clauses to judge; None: all.
     name
-        What the report calls the target.
+        What the report calls the target; None: the text that names it, or its ``__name__``.
     command
-        How the run was started, for the commands that reproduce a failure.
+        The command line that started the run. With it, each failure has a command that
+        reproduces it.
     waivers
-        Failures that are forgiven for a while: the path of a TOML file, or a list of
-        `Waiver`.
+        Known failures that are forgiven for a while: the path of a TOML file, or a list of
+        `Waiver` or of mappings with its fields.
     progress
-        Called with each result as it is found.
+        Called with each `Result` as soon as it is found.
     isolate
-        Whether the target gets a process of its own, so that the run outlives whatever it
-        does: a new Python for a target that is named, a fork of this process for another.
-    timeout, memory
-        Of an isolated target: how many seconds one call may take, and by how many bytes
-        its process may grow.
+        Whether the target runs in a process of its own, so that it may hang, crash or exit
+        and the run goes on. A target given as text is loaded by a new Python; any other
+        object is used in a fork of this process, which works with NumPy arrays only.
+    timeout
+        With `isolate`: how many seconds one call may take.
+    memory
+        With `isolate`: by how many bytes the process may grow once the target is loaded.
 
     Raises
     ------
@@ -82,11 +87,11 @@ class RunOptions:
                 f"there is no clause {sorted(unknown)[0]!r}; the clauses are {', '.join(known)}"
             )
         object.__setattr__(self, "only", only)
-        _ = self.limits  # refuses what is no limit
+        _ = self.limits  # raises if one is not positive
 
     @property
     def limits(self) -> Limits:
-        """What the process of an isolated target may do."""
+        """What the process of an isolated target may use."""
         return Limits(self.timeout, self.memory)
 
     def checks(self) -> list[Check]:
@@ -97,19 +102,38 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """What a target should be, as far as it is asked for: None leaves it to the target.
+    """What a target should be.
+
+    None leaves a part to the target's own ``spec`` and ``claim``, then to what trying it
+    shows, then to the default.
 
     Parameters
     ----------
-    spec, claim
-        All of the RoPE it should be, and all of what it is taken to claim.
-    layout, output_layout, head_dim, rotary_dim, rotary_start, base, direction
-        Parts of the spec.
-    axes, positions, position_range, real, namespace, dtype, device, profile
-        Parts of the claim, as texts; several values are separated by commas.
-    config, layer_type, length
-        A model's configuration file, in place of the target's own ``spec``; which of its
-        layers, and the length of text, where the RoPE depends on them.
+    spec
+        The whole RoPE it should be.
+    claim
+        The whole of what it claims.
+    layout, output_layout, head_dim, rotary_dim, rotary_start, direction
+        Fields of the spec, as in `RopeSpec`.
+    base
+        The base of a power law.
+    axes, namespace, profile
+        Fields of the claim, as in `Claim`.
+    positions
+        The claimed position forms, separated by commas: ``t``, ``bt``, ``offset``, ``none``.
+    position_range
+        The smallest and the largest position, as in ``0:4095``.
+    real
+        Whether positions may be fractions.
+    dtype, device
+        The claimed dtypes and devices, separated by commas.
+    config
+        Path of a model's ``config.json`` or GGUF file, from which the spec is read instead of
+        from the target.
+    layer_type
+        Which layers of the config, where they differ.
+    length
+        The length of text, where the scaling of the config depends on it.
     """
 
     spec: RopeSpec | None = None
@@ -135,7 +159,7 @@ class TargetOptions:
 
 
 def command_line(target: str, given: Mapping[str, Any]) -> str:
-    """Return the command that judges a target with the options given."""
+    """Return the command line that judges a target with these options of ``rope-ref check``."""
     words = ["rope-ref", "check", target]
     for name, value in given.items():
         option = f"--{name.replace('_', '-')}"

@@ -1,7 +1,7 @@
-"""What a target is judged as: settled here, once, for every way in.
+"""Settles what a target is judged as: its spec and claim, once, for every way to start a run.
 
-What is asked for counts most, then what the target says of itself, then what trying it shows,
-then the defaults.
+Options count most, then what the target says of itself, then what trying it shows, then the
+defaults.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from rope_conformance.accuracy.number_types import unit_roundoff
 from rope_conformance.accuracy.profiles import profile_named
 from rope_conformance.describing.output import open_model
 from rope_conformance.judging.context import undisturbed
@@ -17,26 +16,26 @@ from rope_conformance.report.model import Fact, JudgedAs
 from rope_conformance.report.words import POSITION_FORMS, judged_as_in_words
 from rope_conformance.running.discovery import discover_spec, takes_rows
 from rope_conformance.running.settings import OptionError, TargetOptions
-from rope_conformance.target.claim import Claim
+from rope_conformance.target.claim import DTYPES, Claim
 from rope_conformance.target.frameworks import namespace
 from rope_conformance.target.implementation import Implementation, Unsupported
 from rope_ref import PowerLaw, RopeSpec
 
-__all__ = ["settle"]
+__all__ = ["own_claim", "settle"]
 
 
 @undisturbed()
 def settle(
     target: Any, asked: TargetOptions, *, name: str | None = None, trying: bool = True
 ) -> tuple[Implementation | Unsupported, JudgedAs]:
-    """Make a target for what it is to be judged as.
+    """Settle what a target is judged as, and make it for that.
 
     Parameters
     ----------
     target
         As for `rope_conformance.check`.
     asked
-        What it should be, as far as that is asked for.
+        What it should be, as far as options say so.
     name
         What messages call it.
     trying
@@ -45,23 +44,26 @@ def settle(
     Returns
     -------
     made
-        The implementation, not called yet; or why it does not do that spec.
+        The implementation; or its `Unsupported` with the reason why it does not do that spec.
     judged_as
+        The spec and the claim, in words too, and what trying it showed.
 
     Raises
     ------
-    OptionError, RopeError, NamespaceError
-        If a value cannot be used.
+    OptionError, RopeError
+        If an option cannot be used, or the parts of the spec do not fit.
+    NamespaceError
+        If the framework it claims cannot be used here.
     TargetError
         If the target is no implementation.
     """
     claim = _claim(target, asked)
-    namespace(claim.namespace)  # says at once if it cannot be used
+    namespace(claim.namespace)  # raises at once if it cannot be used
     spec, facts = _spec(target, claim, asked, trying)
     try:
         made = Implementation(target, spec, claim, name)
-        unsaid = asked.claim is None and asked.positions is None and not made.claims_itself
-        if trying and unsaid and takes_rows(made):
+        nothing_said = asked.claim is None and asked.positions is None and not made.claims_itself
+        if trying and nothing_said and takes_rows(made):
             claim = replace(claim, position_forms=("t", "bt"))
             made = Implementation(target, spec, claim, name)
     except Unsupported as refusal:
@@ -76,7 +78,7 @@ def _judged_as(spec: RopeSpec, claim: Claim, facts: list[Fact]) -> JudgedAs:
 def _spec(
     target: Any, claim: Claim, asked: TargetOptions, trying: bool
 ) -> tuple[RopeSpec, list[Fact]]:
-    """The RoPE that a target should be, and what was found by trying."""
+    """The RoPE that a target should be, and what trying it showed."""
     parts = {
         "layout": asked.layout,
         "output_layout": asked.output_layout,
@@ -100,7 +102,7 @@ def _spec(
 
 
 def _changed(own: RopeSpec, given: dict[str, Any]) -> RopeSpec:
-    """A target's own spec with some parts replaced; parts that follow others go along."""
+    """A target's own spec with some fields replaced, and with them the fields derived from them."""
     follow: dict[str, Any] = {}
     if own.output_layout == own.layout:
         follow["output_layout"] = None
@@ -111,53 +113,58 @@ def _changed(own: RopeSpec, given: dict[str, Any]) -> RopeSpec:
     return replace(own, **given)
 
 
+def own_claim(target: Any, asked: TargetOptions) -> Claim:
+    """Return the claim that options ask for as a whole, else the target's own or the default."""
+    claim = asked.claim or getattr(target, "claim", None)
+    return claim if isinstance(claim, Claim) else Claim()
+
+
 def _claim(target: Any, asked: TargetOptions) -> Claim:
-    """What the target claims, with what is asked for in place of it."""
-    own = asked.claim or getattr(target, "claim", None)
+    """What the target claims, with those parts replaced that options ask for."""
     changed: dict[str, Any] = {}
     if asked.axes is not None:
-        letters = set(asked.axes)
-        if not {"t", "d"} <= letters <= set("bthd") or len(letters) != len(asked.axes):
-            raise OptionError(
-                f"axes={asked.axes!r}: give the order of x's axes in letters, t (token) and "
-                "d (channel) and where there are such axes b (batch) and h (head), for example bthd"
-            )
-        changed["axes"] = asked.axes
+        changed["axes"] = _axes(asked.axes)
     if asked.positions is not None:
-        changed["position_forms"] = forms = tuple(asked.positions.split(","))
-        if unknown := [form for form in forms if form not in POSITION_FORMS]:
-            raise OptionError(
-                f"positions={asked.positions!r}: {unknown[0]!r} is no form; give some of "
-                f"{', '.join(POSITION_FORMS)}, separated by commas"
-            )
+        changed["position_forms"] = _position_forms(asked.positions)
     if asked.position_range is not None:
-        changed["position_range"] = _range(asked.position_range)
+        changed["position_range"] = _position_range(asked.position_range)
     if asked.real:
         changed["position_kinds"] = ("integer", "real")
     if asked.dtype is not None:
-        changed["dtypes"] = dtypes = tuple(asked.dtype.split(","))
-        for each in dtypes:
-            try:
-                unit_roundoff(each)
-            except KeyError:
-                raise OptionError(
-                    f"dtype={each!r} is not known; the types of data are float64, float32, "
-                    "float16 and bfloat16"
-                ) from None
+        changed["dtypes"] = _dtypes(asked.dtype)
     if asked.namespace is not None:
         changed["namespace"] = asked.namespace
     if asked.device is not None:
         changed["devices"] = tuple(asked.device.split(","))
     if asked.profile is not None:
-        try:
-            profile_named(asked.profile)
-        except ValueError as error:
-            raise OptionError(str(error)) from None
-        changed["profile"] = asked.profile
-    return replace(own if isinstance(own, Claim) else Claim(), **changed)
+        changed["profile"] = _profile(asked.profile)
+    return replace(own_claim(target, asked), **changed)
 
 
-def _range(text: str) -> tuple[int, int]:
+# What each option must be: returned as the claim has it, or an OptionError.
+
+
+def _axes(text: str) -> str:
+    letters = set(text)
+    if not {"t", "d"} <= letters <= set("bthd") or len(letters) != len(text):
+        raise OptionError(
+            f"axes={text!r}: give the order of x's axes in letters, t (token) and "
+            "d (channel) and where there are such axes b (batch) and h (head), for example bthd"
+        )
+    return text
+
+
+def _position_forms(text: str) -> tuple[str, ...]:
+    forms = tuple(text.split(","))
+    if unknown := [form for form in forms if form not in POSITION_FORMS]:
+        raise OptionError(
+            f"positions={text!r}: {unknown[0]!r} is no form; give some of "
+            f"{', '.join(POSITION_FORMS)}, separated by commas"
+        )
+    return forms
+
+
+def _position_range(text: str) -> tuple[int, int]:
     low, _, high = text.partition(":")
     try:
         limits = int(low), int(high)
@@ -169,3 +176,22 @@ def _range(text: str) -> tuple[int, int]:
             "below 2**53 in size, for example 0:4095 or -100:100"
         )
     return limits
+
+
+def _dtypes(text: str) -> tuple[str, ...]:
+    dtypes = tuple(text.split(","))
+    for each in dtypes:
+        if each not in DTYPES:
+            raise OptionError(
+                f"dtype={each!r} is not known; the types of data are float64, float32, "
+                "float16 and bfloat16"
+            )
+    return dtypes
+
+
+def _profile(name: str) -> str:
+    try:
+        profile_named(name)
+    except ValueError as error:
+        raise OptionError(str(error)) from None
+    return name

@@ -18,37 +18,50 @@ __all__ = ["Failing", "smallest_failure"]
 
 Failing = tuple[Input, CheckFailure | TargetRaised]
 
-# What is spent on finding a smaller failing input. Calls alone would take too long with a
-# slow implementation, and time alone would let what is found depend on the machine.
-_CALLS, _SECONDS = 200, 2.0
+# The most inputs tried, and seconds spent, in search of a smaller one. With a limit on inputs
+# alone a slow implementation takes too long; with one on time alone the result depends on the
+# machine.
+_INPUTS, _SECONDS = 200, 2.0
 
 
 def smallest_failure(
-    each: Check, context: CheckContext, examples: int, seed: int, *, shrink: bool = True
+    check: Check, context: CheckContext, examples: int, seed: int, *, shrink: bool = True
 ) -> Failing | None:
     """Return the smallest input found on which a check fails, and how; None if it passes.
 
-    The fixed inputs come first, then generated ones, shrunk by Hypothesis; what fails is
-    then tried with fewer rows, heads and tokens. Without `shrink` the first failure will do.
+    The fixed inputs come first, then generated ones, shrunk by Hypothesis. A failing input is
+    then tried with fewer rows, heads and tokens.
+
+    Parameters
+    ----------
+    check, context
+        What is run, and on what.
+    examples, seed
+        How many inputs are generated, and from which seed.
+    shrink
+        Whether a smaller generated input is looked for once one failed.
     """
-    failing = _fixed(each, context)
-    if each.generated is not None and (shrink or failing is None):
-        failing = _generated(each, context, examples, seed, failing, shrink) or failing
-    return failing and _reduced(each, context, failing)
+    failing = _fixed(check, context)
+    if check.generated is not None and (shrink or failing is None):
+        failing = _generated(check, context, examples, seed, failing, shrink) or failing
+    return failing and _reduced(check, context, failing)
 
 
-def _fixed(each: Check, context: CheckContext) -> Failing | None:
+def _fixed(check: Check, context: CheckContext) -> Failing | None:
     """The first fixed input that fails."""
-    for case in each.fixed_inputs(context):
-        if (failure := _failure(each, context, case)) is not None:
+    for case in check.fixed_inputs(context):
+        if (failure := _failure(check, context, case)) is not None:
             return case, failure
     return None
 
 
-def _failure(each: Check, context: CheckContext, case: Input) -> CheckFailure | TargetRaised | None:
+def _failure(
+    check: Check, context: CheckContext, case: Input
+) -> CheckFailure | TargetRaised | None:
+    """How a check fails on an input; None if it does not."""
     context.begin(case)
     try:
-        each.body(context, case)
+        check.body(context, case)
     except (CheckFailure, TargetRaised) as error:
         context.evidence.calls_to_failure = (
             context.evidence.calls_to_failure or context.implementation.calls
@@ -58,11 +71,11 @@ def _failure(each: Check, context: CheckContext, case: Input) -> CheckFailure | 
 
 
 class _Enough(BaseException):
-    """Ends a search for smaller inputs; no Exception, which the search would take for one."""
+    """Ends a search for smaller inputs; no Exception, which Hypothesis would take for a failure."""
 
 
 def _generated(
-    each: Check,
+    check: Check,
     context: CheckContext,
     examples: int,
     seed: int,
@@ -73,9 +86,10 @@ def _generated(
     import hypothesis
     from hypothesis import HealthCheck, Phase
 
-    assert each.generated is not None
+    assert check.generated is not None
     found: list[Failing] = []
-    after: list[float] = [time.perf_counter()] if known else []  # calls since the first failure
+    # When the first failure was found, then when each input after it was tried.
+    times: list[float] = [time.perf_counter()] if known else []
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
@@ -88,19 +102,19 @@ def _generated(
         suppress_health_check=list(HealthCheck),
         verbosity=hypothesis.Verbosity.quiet,
     )
-    @hypothesis.given(each.generated(context))
+    @hypothesis.given(check.generated(context))
     def search(case: Input) -> None:
-        if after:
-            after.append(time.perf_counter())
-            if len(after) > _CALLS or after[-1] - after[0] > _SECONDS:
+        if times:
+            times.append(time.perf_counter())
+            if len(times) > _INPUTS or times[-1] - times[0] > _SECONDS:
                 raise _Enough
-        if (failure := _failure(each, context, case)) is not None:
+        if (failure := _failure(check, context, case)) is not None:
             found.append((case, failure))
-            after[:] = after or [time.perf_counter()]
+            times[:] = times or [time.perf_counter()]
             raise failure
 
     try:
-        with _no_strange_numbers():
+        with _no_constants_of_modules():
             search()
     except (CheckFailure, TargetRaised, _Enough):
         pass
@@ -114,16 +128,16 @@ def _generated(
     return min(found, key=lambda f: f[0].size()) if found else None
 
 
-def _reduced(each: Check, context: CheckContext, failing: Failing) -> Failing:
-    """The same failure with one row, one head, one token, as far as it stays one."""
+def _reduced(check: Check, context: CheckContext, failing: Failing) -> Failing:
+    """The same kind of failure with one row, one head, one token, as far as it stays one."""
     case, error = failing
     spot = getattr(error, "spot", None)
     token = None if spot is None else spot.token
-    # Each step starts from what the last one left, so the steps are asked for anew.
+    # Each step starts from the input that the last one left, so `smaller` is called anew.
     for step in range(sum(1 for _ in case.smaller(token))):
         smaller = next(itertools.islice(case.smaller(token), step, None), case)
         if smaller.size() < case.size() and smaller.inside(context.claim):
-            failure = _failure(each, context, smaller)
+            failure = _failure(check, context, smaller)
             if type(failure) is type(error):
                 assert failure is not None
                 case, error = smaller, failure
@@ -131,11 +145,11 @@ def _reduced(each: Check, context: CheckContext, failing: Failing) -> Failing:
 
 
 @contextlib.contextmanager
-def _no_strange_numbers() -> Iterator[None]:
-    """Keep Hypothesis from trying numbers that it finds in the source of loaded modules.
+def _no_constants_of_modules() -> Iterator[None]:
+    """Keep Hypothesis from trying constants that it finds in the source of loaded modules.
 
-    With them the inputs of a seed would depend on what else the process has loaded, and
-    what was found would be stored in a folder of the caller's. There is no setting for it.
+    With them the inputs of a seed would depend on which modules the process has loaded, and
+    Hypothesis would store them in the caller's folder. It has no setting for this.
     """
     providers: Any = importlib.import_module("hypothesis.internal.conjecture.providers")
     ours = {"_get_local_constants": lambda: providers.Constants(), "CONSTANTS_CACHE": {}}

@@ -1,4 +1,4 @@
-"""One check on one implementation: from its inputs to a verdict in words."""
+"""Runs one check on one implementation, and puts the outcome into a verdict and words."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ from rope_conformance.judging.clause import Check, Clause
 from rope_conformance.judging.context import CheckContext
 from rope_conformance.judging.failures import CheckFailure, TargetRaised
 from rope_conformance.report.model import Failure, Result
+from rope_conformance.running.settings import EFFORTS
 from rope_conformance.running.shrinking import smallest_failure
 from rope_conformance.target.frameworks import NamespaceError
 
-__all__ = ["EFFORTS", "reproducing", "run_check"]
-
-# Generated inputs per check.
-EFFORTS = {"quick": 10, "default": 40, "thorough": 400}
+__all__ = ["reproducing", "run_check"]
 
 _HOME = Path(__file__).parents[1]
-_OURS = [_HOME, *map(Path, rope_ref.__path__)]
+_OURS = [_HOME, *map(Path, rope_ref.__path__)]  # folders of our own code
+_WITHOUT_X = ("positions", "segments", "weights", "theta")  # surfaces that rotate nothing
 
 
 def run_check(
-    each: Check,
+    check: Check,
     context: CheckContext,
     *,
     effort: str = "default",
@@ -38,16 +37,32 @@ def run_check(
     command: str | None = None,
     shrink: bool = True,
 ) -> Result:
-    """Run one check: its fixed inputs, then generated ones; the smallest failure is kept.
+    """Run a check on its fixed inputs, then on generated ones.
 
-    Without `shrink` the first failure is.
+    Parameters
+    ----------
+    check
+        The check.
+    context
+        The implementation, and how it is judged.
+    effort, seed
+        How many inputs are generated, and from which seed.
+    command
+        The command line that started the run, for the one that reproduces a failure.
+    shrink
+        Whether the smallest failing input is looked for; else the first is kept.
+
+    Returns
+    -------
+    result
+        Whatever the implementation raises becomes a verdict.
     """
     started, calls = time.perf_counter(), context.implementation.calls
 
     def result(verdict: Any, **rest: Any) -> Result:
         return Result(
-            clause=each.clause.id,
-            sentence=each.clause.sentence,
+            clause=check.clause.id,
+            sentence=check.clause.sentence,
             dtype=context.dtype,
             verdict=verdict,
             inputs=context.evidence.inputs,
@@ -59,43 +74,34 @@ def run_check(
             **rest,
         )
 
-    if not context.implementation.has(each.clause.surface):
-        return result("not claimed", reason=f"the surface {each.clause.surface!r} is not offered")
-    closed = (
-        _not_on_axes(each.clause, context)
-        or _not_of_this_map(each.clause, context)
-        or each.clause.opened_by(context)
-    )
-    if closed is not None:
-        return result("not claimed", reason=closed)
+    if (reason := _not_claimed(check.clause, context)) is not None:
+        return result("not claimed", reason=reason)
     try:
-        failing = smallest_failure(each, context, EFFORTS[effort], seed, shrink=shrink)
+        failing = smallest_failure(check, context, EFFORTS[effort], seed, shrink=shrink)
         if failing is not None:
             case, error = failing
             return result(
                 "error" if isinstance(error, TargetRaised) else "failed",
-                failure=_describe(each, context, case, error, command),
+                failure=_failure(check, context, case, error, command),
             )
     except NamespaceError as missing:
         return result("not run", reason=str(missing))
-    except (Exception, SystemExit) as error:  # what came back was no array to work with
-        return result(**_surprised(each, error, command))
-    evidence = context.evidence.decisive if each.numeric else context.evidence.inputs
-    if evidence < each.minimum:
-        what = "decisive samples" if each.numeric else "inputs"
-        return result(
-            "not run",
-            reason=f"{evidence} {what}, at least {each.minimum} are needed"
-            + (
-                f": the profile {context.profile.name!r} allows almost any error there"
-                if context.evidence.samples >= each.minimum
-                else ""
-            ),
-        )
+    except (Exception, SystemExit) as error:  # such as an output that is no array
+        return result(**_unexpected(check, error, command))
+    if (reason := _too_little_evidence(check, context)) is not None:
+        return result("not run", reason=reason)
     return result("passed")
 
 
-_WITHOUT_X = ("positions", "segments", "weights", "theta")  # surfaces that rotate nothing
+def _not_claimed(clause: Clause, context: CheckContext) -> str | None:
+    """Why the claim does not open a clause; None if it does."""
+    if not context.implementation.has(clause.surface):
+        return f"the surface {clause.surface!r} is not offered"
+    return (
+        _not_on_axes(clause, context)
+        or _not_of_this_map(clause, context)
+        or clause.opened_by(context)
+    )
 
 
 def _not_on_axes(clause: Clause, context: CheckContext) -> str | None:
@@ -116,51 +122,68 @@ def _not_of_this_map(clause: Clause, context: CheckContext) -> str | None:
     return "declared to be no rotation"
 
 
-def _describe(
-    each: Check,
+def _too_little_evidence(check: Check, context: CheckContext) -> str | None:
+    """Why a check without failure is no pass; None if it is one."""
+    seen = context.evidence
+    evidence = seen.decisive if check.numeric else seen.inputs
+    if evidence >= check.minimum:
+        return None
+    what = "decisive samples" if check.numeric else "inputs"
+    reason = f"{evidence} {what}, at least {check.minimum} are needed"
+    if seen.samples >= check.minimum:
+        reason += f": the profile {context.profile.name!r} allows almost any error there"
+    return reason
+
+
+def _failure(
+    check: Check,
     context: CheckContext,
     case: Input,
     error: CheckFailure | TargetRaised,
     command: str | None,
 ) -> Failure:
+    """The failure of a check on an input, with its likely cause."""
     spot = getattr(error, "spot", None)
     message = str(error)
     if isinstance(error, TargetRaised):
         message = f"raised {error}{_place(error.error)}"
     own = getattr(error, "fault", None)
     elsewhere = getattr(error, "seen_in", None)
-    told = isinstance(error, TargetRaised) or (own is not None and elsewhere is None)
-    cause = None if told else likely_cause(elsewhere or context, case, each.clause.surface)
-    if cause is None and spot is not None and not told and _passes(each, context, case):
+    # The error itself says what is wrong: no cause is looked for.
+    explained = isinstance(error, TargetRaised) or (own is not None and elsewhere is None)
+    cause = None
+    if not explained:
+        cause = likely_cause(elsewhere or context, case, check.clause.surface)
+    if cause is None and spot is not None and not explained and _passes(check, context, case):
         words = "the same input, given once more, is right: what was called before it matters"
         cause = Cause(words, "cache", "nothing else is known to explain it")
     return Failure(
         message=message,
         case=repr(case),
-        fault=own or (cause.fault if cause else each.clause.fault),
+        fault=own or (cause.fault if cause else check.clause.fault),
         spot=None if spot is None else asdict(spot),
         cause=cause.words if cause else None,
         evidence=cause.evidence if cause else None,
-        reproduce=reproducing(each, command),
+        reproduce=reproducing(check, command),
     )
 
 
-def _passes(each: Check, context: CheckContext, case: Input) -> bool:
+def _passes(check: Check, context: CheckContext, case: Input) -> bool:
     """Whether a check finds nothing wrong with an input when it is given again."""
     try:
-        each.body(context.beside(context.implementation), case)
+        check.body(context.beside(context.implementation), case)
     except Exception:
         return False
     return True
 
 
-def reproducing(each: Check, command: str | None) -> str | None:
-    """The command that shows a failure again."""
-    return None if command is None else f"{command} --only {each.clause.id}"
+def reproducing(check: Check, command: str | None) -> str | None:
+    """Return the command that shows a failure again, given the one that started the run."""
+    return None if command is None else f"{command} --only {check.clause.id}"
 
 
-def _surprised(each: Check, error: BaseException, command: str | None) -> dict[str, Any]:
-    """The verdict where looking at what came back raised: in whose code tells whose fault it is."""
+def _unexpected(check: Check, error: BaseException, command: str | None) -> dict[str, Any]:
+    """The verdict where something raised outside of calls: ours if it was raised in our code."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(frame.filename).name}, line {frame.lineno}"
     raised = f"{type(error).__name__}: {error} ({where})"
@@ -170,8 +193,8 @@ def _surprised(each: Check, error: BaseException, command: str | None) -> dict[s
     failure = Failure(
         message=f"what came back raised {raised} when it was looked at",
         case="not known",
-        fault=each.clause.fault,
-        reproduce=reproducing(each, command),
+        fault=check.clause.fault,
+        reproduce=reproducing(check, command),
     )
     return {"verdict": "error", "failure": failure}
 

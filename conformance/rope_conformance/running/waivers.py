@@ -1,6 +1,6 @@
-"""Waivers: failures that are known and forgiven, each for a reason and until a date.
+"""Waivers: known failures that are forgiven, each for a reason and until a date.
 
-A file of them is TOML::
+A file of waivers is TOML::
 
     [[waiver]]
     clause = "frequency.phase"
@@ -11,7 +11,7 @@ A file of them is TOML::
     dtype = "bfloat16"           # optional: one type of data
 
 A waiver that holds turns a failure into the verdict ``waived``. One that expired does
-nothing, and one that nothing needs any more is a failure itself.
+nothing, and one that is no longer needed is a failure itself.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class WaiverError(ValueError):
 
 @dataclass(frozen=True)
 class Waiver:
-    """One failure that is forgiven.
+    """One known failure that is forgiven for a while.
 
     Parameters
     ----------
     clause
         The id of the clause.
     reason, link
-        Why, and where that is followed up.
+        Why it is forgiven, and where the failure is tracked.
     expires
         The last day on which it holds.
     target
@@ -90,7 +90,7 @@ class Waiver:
             )
 
     def covers(self, result: Result, target: str) -> bool:
-        """Whether it is about this result on this target, whatever the verdict."""
+        """Return whether it is about this result of this target, whatever the verdict."""
         return (
             self.clause == result.clause
             and self.dtype in (None, result.dtype)
@@ -98,7 +98,7 @@ class Waiver:
         )
 
 
-# The path of a file, or a list.
+# What `load_waivers` takes.
 Waivers: TypeAlias = str | os.PathLike[str] | Iterable[Waiver | Mapping[str, Any]] | None
 
 
@@ -108,14 +108,14 @@ def load_waivers(source: Waivers) -> tuple[Waiver, ...]:
     Parameters
     ----------
     source
-        The path of a TOML file; or waivers, or tables with the fields of one; None
-        stands for none.
+        The path of a TOML file; or waivers, or mappings with the fields of one; None: no
+        waivers.
 
     Raises
     ------
     WaiverError
-        If the file cannot be read or a waiver cannot be understood; the message names the
-        file and the entry.
+        If the file cannot be read, or a waiver cannot be understood; the message names the
+        file and the number of the waiver in it.
     """
     if source is None:
         return ()
@@ -125,23 +125,23 @@ def load_waivers(source: Waivers) -> tuple[Waiver, ...]:
 
 
 def apply_waivers(report: Report, waivers: Sequence[Waiver], *, today: date | None = None) -> None:
-    """Forgive failures that a waiver covers; fail for a waiver that nothing needs.
+    """Forgive the failures that waivers cover, and let a waiver that is not needed fail.
 
-    A waiver is not needed if every result it covers passed or was not claimed. Where what
-    it covers was not judged in this run, nothing is said of it.
+    A waiver is not needed if every result that it covers passed or was not claimed. One that
+    covers no result of this run is left alone.
 
     Parameters
     ----------
     report
-        Of one implementation; changed in place.
+        Its results are replaced.
     waivers
         As returned by `load_waivers`.
     today
-        The day of the run; by the clock if left out.
+        The day of the run; that of the clock if left out.
     """
     found = report.results
     report.results = [waived(each, waivers, report.target, today=today) for each in found]
-    if report.interrupted:  # what is missing may have needed it
+    if report.interrupted:  # a result that is missing may have needed one
         return
     for waiver in waivers:
         covered = [n for n, each in enumerate(found) if waiver.covers(each, report.target)]
@@ -152,7 +152,10 @@ def apply_waivers(report: Report, waivers: Sequence[Waiver], *, today: date | No
 def waived(
     result: Result, waivers: Iterable[Waiver], target: str, *, today: date | None = None
 ) -> Result:
-    """Return a failure as ``waived`` if a waiver holds for it, any other result as it is."""
+    """Return a failure that a waiver covers as ``waived``, and any other result as it is.
+
+    If all waivers that cover it expired, the failure stays, and its message says so.
+    """
     if result.verdict not in ("failed", "error") or result.failure is None:
         return result
     covering = [each for each in waivers if each.covers(result, target)]
@@ -176,7 +179,7 @@ def _not_needed(result: Result, waiver: Waiver) -> Result:
 
 
 def _read(path: Path) -> Iterable[Any]:
-    """The entries of a file, not looked into yet."""
+    """The entries of a file, each still to be checked."""
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
@@ -199,7 +202,7 @@ def _read(path: Path) -> Iterable[Any]:
 
 
 def _made(entries: Iterable[Any], source: str) -> tuple[Waiver, ...]:
-    """Waivers from tables; what is wrong with one is said with its place."""
+    """Waivers from mappings; an error names the source and the number of the entry."""
     waivers = []
     for number, entry in enumerate(entries, start=1):
         try:

@@ -10,7 +10,7 @@ import pytest
 import rope_conformance as rc
 from rope_conformance.clauses import all_checks
 from rope_conformance.judging.context import CheckContext
-from rope_conformance.running.discovery import discover_facts
+from rope_conformance.running.unclaimed import discover_facts
 from rope_conformance.running.verdict import run_check
 from rope_conformance.target.implementation import Implementation
 from rope_conformance.zoo import CONTROLS, WRONG

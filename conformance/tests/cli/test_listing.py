@@ -9,13 +9,13 @@ from rope_conformance import zoo
 from rope_conformance.accuracy.profiles import PROFILES
 from rope_conformance.adapters import BUNDLED, installed
 from rope_conformance.clauses import all_checks
-from rope_conformance.cli import commands
-from rope_conformance.running.verdict import EFFORTS
+from rope_conformance.cli.check import check
+from rope_conformance.running.settings import EFFORTS
 
 
 def test_help_offers_what_there_is():
     """Efforts named in the options are those of the runner."""
-    efforts = next(p for p in commands.check.params if p.name == "effort")
+    efforts = next(p for p in check.params if p.name == "effort")
     assert list(efforts.type.choices) == list(EFFORTS)
 
 
@@ -24,7 +24,7 @@ def test_help_offers_what_there_is():
     [
         ("wrong", list(zoo.WRONG)),
         ("controls", list(zoo.CONTROLS)),
-        ("clauses", [check.name for check in all_checks()]),
+        ("clauses", [each.name for each in all_checks()]),
         ("profiles", [profile.name for profile in PROFILES]),
     ],
 )

@@ -58,7 +58,7 @@ def test_a_fault_of_ours_is_not_held_against_the_target(run, monkeypatch):
     def fails(*arguments, **options):
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr("rope_conformance.running.checking.judged", fails)
+    monkeypatch.setattr("rope_conformance.running.checking.judge_run", fails)
     result = run("check", GOOD)
     assert result.exit_code == 2
     assert "please report it" in result.stderr

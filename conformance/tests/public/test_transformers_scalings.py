@@ -26,7 +26,9 @@ from rope_ref.models.hf_config import read_hf_config
 from rope_ref.scaling import DynamicNTK, LongRoPE, YaRN
 
 ROOT = Path(__file__).resolve().parents[3]
-CONFIGS = json.loads((ROOT / "rope_ref" / "tests" / "real_configs.json").read_text("utf-8"))
+CONFIGS = json.loads(
+    (ROOT / "rope_ref" / "tests" / "models" / "real_configs.json").read_text("utf-8")
+)
 ELSEWHERE = {
     "GPT-J-6B": "keeps a table and no frequencies; the adapter transformers/gptj is judged",
     "Qwen2-VL-vision": "has two axes: test_axes_models.py",

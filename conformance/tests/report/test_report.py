@@ -28,7 +28,7 @@ from rope_conformance.report.model import (
     Verdict,
     cause_in_words,
 )
-from rope_conformance.running.verdict import EFFORTS
+from rope_conformance.running.settings import EFFORTS
 from rope_conformance.target.claim import DTYPES, RequestKind, Survival
 from rope_ref import RopeSpec
 

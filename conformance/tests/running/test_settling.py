@@ -8,9 +8,9 @@ import pytest
 import rope_conformance as rc
 from rope_conformance import zoo
 from rope_conformance.clauses import all_checks
-from rope_conformance.running.discovery import discover_facts
 from rope_conformance.running.settings import OptionError, TargetOptions
 from rope_conformance.running.settling import settle
+from rope_conformance.running.unclaimed import discover_facts
 from rope_conformance.target.claim import Claim
 from rope_conformance.target.implementation import Implementation
 from rope_ref import PowerLaw, RopeError, RopeSpec, apply_rope
