@@ -61,7 +61,7 @@ ROOMS = {
         "running": "faults target describing inputs accuracy judging report identification "
         "diagnosis clauses adapters",
         "zoo": "faults target inputs judging report clauses running",
-        "testing": "judging report clauses running",
+        "testing": "target judging report clauses running",
         "pytest_plugin": "report running",
         "test_implementation": "target report clauses running testing pytest_plugin",
         "": "target report running testing",

@@ -1,1 +1,1 @@
-"""What came out of a run, and how it is shown."""
+"""The report of a run: its data, its JSON Schema, and how it is shown."""

@@ -13,6 +13,8 @@ from rope_conformance.target.claim import Claim
 from rope_ref import RopeSpec
 
 __all__ = [
+    "BROKEN",
+    "SCHEMA",
     "Fact",
     "Failure",
     "JudgedAs",
@@ -22,10 +24,10 @@ __all__ = [
     "Verdict",
     "cause_in_words",
     "likeliest_fault",
-    "plain",
+    "plain_data",
 ]
 
-SCHEMA = "rope-ref-report-2"
+SCHEMA = "rope-ref-report-2"  # the version of report.schema.json
 
 BROKEN = ("failed", "error")  # the verdicts of a clause that does not hold
 
@@ -45,18 +47,18 @@ class Failure:
     message
         What is wrong, in words.
     case
-        The smallest input found, as Python that rebuilds it.
-    spot
-        The first bad pair: position, row, token, head, pair, channel, got, want, ratio; and
-        where positions have several axes, the axis it follows and the place, one number for each.
+        The smallest failing input found, as Python that rebuilds it.
     fault
-        Its class, in the words of public bug reports.
+        Its class: one of `rope_conformance.faults.FAULTS`.
+    spot
+        The first bad pair, as the fields of `rope_conformance.judging.failures.Spot`; None if
+        no outputs were compared.
     cause
-        The likeliest formula, where one explains what was seen.
+        The likely cause, if one explains what was seen.
     evidence
         What speaks for that cause.
     reproduce
-        A command that shows this failure again.
+        A command that shows this failure again, if the run has a command.
     """
 
     message: str
@@ -82,21 +84,28 @@ class Result:
 
     Parameters
     ----------
-    clause, sentence, dtype
-        What was judged.
+    clause, sentence
+        The id of the clause, and what it demands.
+    dtype
+        The type of the data.
     verdict
-        ``passed``, ``failed`` (the clause is broken, or a waiver is not needed), ``error``
-        (the implementation raised, hung or ended its process), ``not claimed``,
-        ``unsupported``, ``not run`` or ``waived`` (broken, or raised, and forgiven for a while).
+        ``passed``; ``failed``: the clause is broken, or a waiver is not needed; ``error``: the
+        implementation raised, hung or ended its process; ``waived``: one of these, forgiven
+        for a while; ``not claimed``; ``unsupported``; ``not run``.
     reason
-        Why it was not claimed, not supported, not run or waived, or that its waiver is not
+        Why it is not claimed, unsupported, not run or waived, or that its waiver is not
         needed; empty otherwise.
     inputs, calls
         How many inputs the check saw, and how often it called the implementation.
     samples, decisive
-        How many pairs it compared, and how many of them could tell right from wrong.
+        How many pairs it compared with the reference, and at how many of them the bound is
+        small enough to tell right from wrong.
+    notes
+        Remarks beside the verdict.
     failure
-        For ``failed``, ``error`` and ``waived``; None where only its waiver is wrong.
+        For ``failed``, ``error`` and ``waived``; None if a waiver is not needed.
+    seconds
+        How long the check took.
     """
 
     clause: str
@@ -121,7 +130,17 @@ class Result:
 
 @dataclass(frozen=True)
 class Fact:
-    """Something found that no claim covers: `text` about `what`; `warn` if it may surprise."""
+    """Something found that is no verdict, such as the layout, or what happens beyond the claim.
+
+    Parameters
+    ----------
+    what
+        What it is about.
+    text
+        What was found.
+    warn
+        Whether it may surprise the user.
+    """
 
     what: str
     text: str
@@ -135,7 +154,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class JudgedAs:
-    """What a target is judged as, and what had to be found out for that.
+    """What a target is judged as, and what was found out for that.
 
     Parameters
     ----------
@@ -146,7 +165,7 @@ class JudgedAs:
     facts
         What was found by trying.
     spec
-        The RoPE; None where it is an object of another process.
+        The RoPE it should be; None if the spec is kept by another process.
     """
 
     words: str
@@ -157,17 +176,41 @@ class JudgedAs:
 
 @dataclass
 class Report:
-    """A run of the suite on one implementation.
+    """The outcome of a run on one implementation.
 
     Attributes
     ----------
+    target
+        What was judged, by name.
+    spec, claim
+        What it was judged as: the fields of its `RopeSpec` and of its `Claim`.
+    profile
+        The accuracy claimed for its first dtype, by name.
+    effort, seed
+        How many inputs were generated, and from which seed.
+    edition
+        The edition of the specification.
+    versions
+        Of rope-ref, NumPy and Python.
     results
-        One per clause and type of data.
+        One for each clause, dtype and device.
     facts
-        What was found beside the claims.
-    passed
-        Whether the implementation is conformant: every clause its claims open ran with
-        enough evidence, and none failed but those that are waived.
+        What was found beside the verdicts.
+    tightest_profile
+        The tightest profile that all outputs meet, by name; None if they meet none.
+    largest_ratio
+        The largest ratio of an error to its bound.
+    horizon
+        Up to which ``position`` errors stay below ``error``, over a pair's length; ``ends`` is
+        False if no larger error was seen.
+    table_given
+        Whether the target takes cos and sin from its caller.
+    calls, distinct_outputs
+        How often it was called, and how many different outputs it returned.
+    seconds
+        How long the run took.
+    interrupted
+        Whether the run was interrupted, so that results are missing.
     """
 
     target: str
@@ -191,17 +234,17 @@ class Report:
 
     @property
     def findings(self) -> list[Result]:
-        """The clauses that failed or raised, without those that are waived."""
+        """The results that are failures, without those that are waived."""
         return [r for r in self.results if r.verdict in BROKEN]
 
     @property
     def waived(self) -> list[Result]:
-        """The clauses that failed or raised and are forgiven for a while."""
+        """The failures that are forgiven for a while."""
         return [r for r in self.results if r.verdict == "waived"]
 
     @property
     def doubts(self) -> list[str]:
-        """Why a run without failures is still not enough evidence."""
+        """Why a run without failures is not enough evidence; empty if it is."""
         refusals = {r.reason for r in self.results if r.verdict == "unsupported"}
         if len(refusals) == 1 and all(r.verdict == "unsupported" for r in self.results):
             return [f"the implementation does not support what was asked: {refusals.pop()}"]
@@ -220,16 +263,19 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether the implementation is conformant to what it claims."""
+        """Whether it is conformant: every clause it claims ran with enough evidence, none failed.
+
+        Failures that are waived do not count.
+        """
         return not self.findings and not self.doubts
 
     @property
     def fault(self) -> Fault | None:
-        """The class of the fault that is likeliest, over all failures; None without one."""
+        """The likeliest class of fault, all failures taken together; None without failures."""
         return likeliest_fault(self.results)
 
     def counts(self) -> dict[str, int]:
-        """How many clauses got each verdict."""
+        """How many results have each verdict."""
         found = Counter(r.verdict for r in self.results)
         order: tuple[Verdict, ...] = (
             "passed", "failed", "error", "waived", "not run", "unsupported", "not claimed",
@@ -249,16 +295,16 @@ class Report:
 
     @property
     def samples(self) -> int:
-        """How many pairs were compared with the truth, over all checks."""
+        """How many pairs were compared with the reference, over all checks."""
         return sum(r.samples for r in self.results)
 
     @property
     def not_decisive(self) -> int:
-        """How many of the pairs could not tell right from wrong."""
+        """At how many of the pairs the bound is too large to tell right from wrong."""
         return self.samples - sum(r.decisive for r in self.results)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain data, by the JSON Schema that ships with the package."""
+        """The report as plain data, valid by ``report.schema.json`` of this package."""
         data = {
             "schema": SCHEMA,
             "passed": self.passed,
@@ -271,8 +317,8 @@ class Report:
             "not_decisive": self.not_decisive,
             **asdict(self),
         }
-        found: dict[str, Any] = plain(data)
-        return found
+        result: dict[str, Any] = plain_data(data)
+        return result
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The report as JSON text."""
@@ -285,7 +331,7 @@ class Report:
         Raises
         ------
         ReportError
-            If the data is of another version of the schema, or lacks a field.
+            If the data is of another version of the schema, or has other fields.
         """
         if data.get("schema") != SCHEMA:
             raise ReportError(f"the data is {data.get('schema')!r}, not {SCHEMA!r}")
@@ -300,31 +346,31 @@ class Report:
 
 
 def likeliest_fault(results: Iterable[Result]) -> Fault | None:
-    """Return the class that results which failed speak for; None if none did.
+    """Return the likeliest class of fault of the results that failed; None if none did.
 
-    A failure whose cause was found speaks first, then one of a clause about a single
-    property, then one of the clauses about numbers, which many faults break.
+    It is that of the first failure whose cause was found; else of the first that is not about
+    numbers, since a clause about numbers is broken by many faults; else of the first.
     """
     failures = [r.failure for r in results if r.verdict in BROKEN and r.failure is not None]
-    told = [f for f in failures if f.cause is not None]
+    explained = [f for f in failures if f.cause is not None]
     structural = [f for f in failures if f.spot is None]
-    return next((f.fault for f in (*told, *structural, *failures)), None)
+    return next((f.fault for f in (*explained, *structural, *failures)), None)
 
 
 def cause_in_words(failure: Failure) -> str:
-    """The likely cause of a failure, and what speaks for it; empty where none was found."""
+    """Return the likely cause of a failure and what speaks for it; empty if none was found."""
     cause = failure.cause or ""
     return f"{cause} ({failure.evidence})" if cause and failure.evidence else cause
 
 
-def plain(value: Any) -> Any:
-    """Plain data for JSON: dataclasses as tables, tuples as lists, infinities and NaN as texts."""
+def plain_data(value: Any) -> Any:
+    """Return plain data for JSON: dataclasses as dicts, tuples as lists, inf and NaN as text."""
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
     if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
+        return {str(k): plain_data(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
+        return [plain_data(v) for v in value]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return str(value)
     return value

@@ -17,13 +17,13 @@ POSITION_FORMS = {
 
 
 def judged_as_in_words(spec: RopeSpec, claim: Claim) -> str:
-    """A spec in words, and whether the map is declared to be no rotation."""
+    """Return a spec in words, and that the map is declared to be no rotation if it is."""
     declared = ", declared to be no rotation: each pair's second channel has an angle of its own"
     return spec_on_a_line(spec) + (declared if claim.second_channels is not None else "")
 
 
 def claim_in_words(claim: Claim) -> str:
-    """A claim on a line or two, its profile apart."""
+    """Return a claim on a line or two, without its profile."""
     low, high = claim.position_range
     forms = " or ".join(POSITION_FORMS[form] for form in claim.position_forms)
     kind = ", whole or fractional," if "real" in claim.position_kinds else ""

@@ -14,7 +14,7 @@ import numpy as np
 from rope_conformance.accuracy.statistics import Meter
 from rope_conformance.judging.clause import EDITION, Check
 from rope_conformance.judging.context import CheckContext, default_profile, undisturbed
-from rope_conformance.report.model import Fact, JudgedAs, Report, Result, plain
+from rope_conformance.report.model import Fact, JudgedAs, Report, Result, plain_data
 from rope_conformance.running.settings import RunOptions
 from rope_conformance.running.unclaimed import discover_facts
 from rope_conformance.running.verdict import run_check
@@ -64,7 +64,7 @@ class Outcome:
 
     def to_dict(self) -> dict[str, Any]:
         """The outcome as plain data."""
-        data: dict[str, Any] = plain(
+        data: dict[str, Any] = plain_data(
             {"result": self.result, "facts": [asdict(each) for each in self.facts]}
         )
         return data | {"found": self.found, "meter": self.meter.to_dict()}
