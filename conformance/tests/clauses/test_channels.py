@@ -75,9 +75,9 @@ def test_clauses_for_any_map_do_not_speak_of_rotations():
 
 
 @pytest.mark.parametrize("name", ["crossed_in_blocks", "crossed_halves"])
-def test_honest_declared_maps_pass_over_seeds(name):
+def test_honest_declared_maps_pass_over_seeds(name, seeds):
     """And come near what the bound allows."""
-    for seed in range(3):
+    for seed in seeds:
         report = rc.check(CONTROLS[name].factory, effort="quick", seed=seed)
         assert report.passed, (seed, report.findings)
         assert 0.3 <= report.largest_ratio <= 1

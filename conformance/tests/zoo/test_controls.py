@@ -1,6 +1,5 @@
 """Honest RoPEs pass, whatever the seed, the width and the base."""
 
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +10,6 @@ from rope_conformance.clauses import all_checks
 from rope_conformance.zoo import CONTROLS
 from rope_ref import PowerLaw, RopeSpec
 
-# Fifty in the environment `nightly`, one at each change.
-SEEDS = range(int(os.environ.get("ROPE_SEEDS", "1")))
 SEEDED = [each.name for each in all_checks() if each.generated is not None]
 WIDTHS = (6, 48, 80, 96, 100, 192)
 BASES = (1e4, 5e5, 1e6, 1e7)
@@ -39,17 +36,21 @@ def told(report):
     return [(r.clause, r.failure.message, r.failure.case) for r in report.findings], report.doubts
 
 
-@pytest.mark.parametrize("name", ONE_AXIS)
-def test_a_control_passes_over_many_seeds_at_awkward_widths_and_bases(name):
-    """No check that draws inputs fails or lacks evidence on honest code.
+def awkward(name, seed):
+    """A layout, a width and a base for a seed; all controls together meet all of the grid."""
+    rotary_dim, base = GRID[(seed + 5 * list(CONTROLS).index(name)) % len(GRID)]
+    layout = ("half", "interleaved")[seed % 2]
+    return {"layout": layout, "rotary_dim": rotary_dim, "frequencies": PowerLaw(base)}
 
-    Each seed has a width and a base of its own; all controls together meet all of the grid.
-    """
-    offset = list(CONTROLS).index(name)
-    for seed in SEEDS:
-        rotary_dim, base = GRID[(seed + 5 * offset) % len(GRID)]
-        layout = ("half", "interleaved")[seed % 2]
-        spec = RopeSpec(rotary_dim, layout=layout, frequencies=PowerLaw(base))
+
+@pytest.mark.parametrize("name", ONE_AXIS)
+def test_a_control_passes_over_many_seeds_at_awkward_widths_and_bases(name, seeds):
+    """No check that draws inputs fails or lacks evidence on honest code."""
+    if len(seeds) == 1:
+        pytest.skip("the first seed is tried with part of the head; ROPE_SEEDS=50 tries more")
+    for seed in seeds:
+        rope = awkward(name, seed)
+        spec = RopeSpec(rope["rotary_dim"], **rope)
         report = rc.check(CONTROLS[name].factory, spec=spec, effort="quick", seed=seed, only=SEEDED)
         assert not report.findings, (seed, spec, *told(report))
         assert not report.doubts, (seed, spec, *told(report))
@@ -78,10 +79,13 @@ def test_a_control_passes_as_it_comes(name):
 
 @pytest.mark.parametrize("name", ONE_AXIS)
 def test_a_control_passes_with_part_of_the_head(name):
-    """The channels that do not rotate, before and behind, change nothing."""
-    spec = RopeSpec(96, layout="half", output_layout="interleaved", rotary_dim=48, rotary_start=32)
+    """At an awkward width and base, the channels that do not rotate, before and behind, change
+    nothing.
+    """
+    rope = awkward(name, 0) | {"output_layout": "interleaved", "rotary_start": 32}
+    spec = RopeSpec(rope["rotary_dim"] + 48, **rope)
     report = rc.check(CONTROLS[name].factory, spec=spec, effort="quick")
-    assert report.passed, told(report)
+    assert report.passed, (spec, *told(report))
     assert {r.clause: r.verdict for r in report.results}["passthrough.channels"] == "passed"
 
 
