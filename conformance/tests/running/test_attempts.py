@@ -40,7 +40,7 @@ def test_every_file_is_an_attempt():
 @pytest.mark.parametrize("name", ATTEMPTS)
 def test_a_wrong_rope_is_caught(name):
     """The command ends with status 1 and says what is wrong."""
-    result = CliRunner().invoke(rope_ref, [*arguments(name), "--no-isolation"])
+    result = CliRunner().invoke(rope_ref, [*arguments(name), "--no-isolation", "--effort=quick"])
     assert result.exit_code == 1, result.output
     assert "Traceback" not in result.stderr
     demand_caught(name, json.loads(result.stdout))
