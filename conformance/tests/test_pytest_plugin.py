@@ -1,5 +1,6 @@
-"""The doors from pytest: --rope-impl, and parametrize_with_checks in a test file."""
+"""The two ways to judge by pytest: --rope-impl, and parametrize_with_checks in a test file."""
 
+import os
 import xml.etree.ElementTree as ET
 from importlib import metadata
 from pathlib import Path
@@ -12,6 +13,7 @@ pytest_plugins = ["pytester"]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GOOD, BAD = (f"{EXAMPLES / name}:apply_rope" for name in ("my_rope.py", "my_rope_wrong.py"))
+HOSTILE = Path(__file__).parent / "running" / "hostile" / "targets.py"
 CLAUSES = [check.name for check in all_checks()]
 
 # An installed package brings its plugin along; a checkout on the path does not.
@@ -180,6 +182,21 @@ def test_an_interrupt_of_the_target_ends_the_tests(judge, pytester):
     )
     with pytest.raises(KeyboardInterrupt):
         judge("--rope-impl", "mine.py:rope", "--rope-layout=half", "--rope-head-dim=8")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_pytest_outlives_a_target_that_is_isolated(judge, tmp_path, monkeypatch):
+    """With --rope-isolate one clause fails where a call crashes, and the tests go on."""
+    monkeypatch.setenv("ROPE_HOSTILE_DONE", str(tmp_path / "done"))
+    clauses = ("pairing.layout", "rotation.norm", "data.kept]")
+    result = judge(
+        *("--rope-isolate", "--rope-timeout=20", "--rope-impl", f"{HOSTILE}:crashes"),
+        *("-k", " or ".join(clauses)),
+    )
+    outcomes = result.parseoutcomes()
+    assert outcomes["failed"] == 1
+    assert outcomes["passed"] >= 2
+    result.stdout.fnmatch_lines(["*the process ended with signal SIGSEGV*"])
 
 
 def test_several_implementations_are_told_apart(judge):

@@ -4,23 +4,21 @@ import json
 import os
 import signal
 import subprocess
-from importlib.resources import files
 from pathlib import Path
 
 import jsonschema
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 GOOD, BAD = (f"{EXAMPLES / name}:apply_rope" for name in ("my_rope.py", "my_rope_wrong.py"))
-SCHEMA = json.loads((files("rope_conformance.report") / "report.schema.json").read_text("utf-8"))
 
 QUICK = ("--effort=quick", "--layout=half", "--head-dim=8")
 
 
-def test_stdout_is_the_report_alone(spawn, odd, tmp_path):
+def test_stdout_is_the_report_alone(spawn, odd, report_schema, tmp_path):
     """With --json, what a target and its children print goes to stderr; stdout is one document."""
     result = spawn("check", f"{odd}:prints", *QUICK, "--json", "--no-isolation", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    jsonschema.validate(json.loads(result.stdout), SCHEMA)
+    jsonschema.validate(json.loads(result.stdout), report_schema)
     assert "debug (" in result.stderr
     assert "from a child" in result.stderr
     assert "CONFORMANT" in result.stderr
