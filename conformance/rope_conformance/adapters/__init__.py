@@ -1,7 +1,8 @@
-"""Adapters for public libraries: their code makes the frequencies, the table, the rotation.
+"""Adapters for public libraries that cannot be called as they are.
 
-An adapter only puts arguments in the order its library wants them. Its claim says what
-that library documents, no more and no less, so that a verdict is about the library.
+An adapter only passes arguments on in the order that its library wants; frequencies, table and
+rotation are the library's. Its claim says what the library documents, no more and no less, so
+that a verdict is about the library.
 
 ::
 
@@ -38,9 +39,9 @@ class Bundled:
     target
         Module of this folder and class in it.
     sentence
-        What is called.
+        Which functions and classes it calls, and what is particular to them.
     needs
-        Other distributions that must be there as well.
+        Other distributions that must be installed.
     """
 
     name: str
@@ -50,13 +51,13 @@ class Bundled:
     needs: tuple[str, ...] = ()
 
     def load(self) -> Any:
-        """The adapter class. This imports nothing of the library yet."""
+        """Return the adapter class. This does not import the library."""
         module, _, attribute = self.target.partition(":")
         return getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
 
     @property
     def spec(self) -> RopeSpec:
-        """The RoPE it is judged by when none is named."""
+        """The RoPE it is judged by if no other is asked for."""
         spec = self.load().spec
         assert isinstance(spec, RopeSpec)
         return spec
@@ -323,6 +324,11 @@ def bundled(name: str) -> Any:
     name
         A key of `BUNDLED`.
 
+    Returns
+    -------
+    factory
+        A class that is called with a `RopeSpec`: a target of `rope_conformance.check`.
+
     Raises
     ------
     TargetError
@@ -339,9 +345,24 @@ def bundled(name: str) -> Any:
 
 
 def installed(name: str) -> tuple[str | None, str]:
-    """Return the version of an adapter's library, or None and what is missing.
+    """Return whether the library of an adapter is installed, without importing it.
 
-    Nothing is imported: the installed distributions are looked up.
+    Parameters
+    ----------
+    name
+        A key of `BUNDLED`.
+
+    Returns
+    -------
+    version
+        That of the library; None if it, or another distribution it needs, is missing.
+    missing
+        What is missing, and the command that installs it; empty otherwise.
+
+    Raises
+    ------
+    KeyError
+        If there is no adapter of that name.
     """
     entry = BUNDLED[name]
     missing = []

@@ -1,4 +1,4 @@
-"""Which specs an adapter can be made for, and why not the others."""
+"""For which specs an adapter can be made, and why not for others: the `accepts` of its claim."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Pairs = tuple[int, ...]
 
 
 def plain(rule: FrequencyRule) -> bool | str:
-    """Accept a power law over the rotating channels."""
+    """Accept a power law over the rotating channels, else return the reason why not."""
     if isinstance(rule, PowerLaw) and rule.denominator is None:
         return True
     return "it is made for frequencies base**(-2i/R) only"
@@ -29,7 +29,7 @@ def takes(
     rule: Callable[[FrequencyRule], bool | str] = plain,
     axes: Callable[[Pairs], bool] | None = None,
 ) -> Callable[[RopeSpec], bool | str]:
-    """Return what `Claim.accepts` asks for: True, or the reason why not.
+    """Return a function for `Claim.accepts`, which answers True or the reason why not.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ def takes(
     partial
         Whether the rotating channels may be the first of a wider head.
     base
-        The only base there is, if it cannot be chosen.
+        The only base it has, if the base cannot be chosen.
     rule
-        Which frequencies it can be made for.
+        Whether it can be made for a frequency rule: True, or the reason why not.
     axes
-        Which maps from pairs to axes, if positions have several.
+        If positions have several axes: whether it can be made for a spec's ``pair_axes``.
     """
     known = layouts or LAYOUTS
 
@@ -72,7 +72,7 @@ def takes(
 
 
 def base_of(spec: RopeSpec) -> float:
-    """The base of an accepted spec."""
+    """Return the base of a spec that was accepted."""
     base = base_below(spec.frequencies)
     assert base is not None
     return float(base)

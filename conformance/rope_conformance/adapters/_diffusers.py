@@ -14,7 +14,7 @@ from rope_ref import RopeSpec
 
 __all__ = ["Float32", "Float64"]
 
-_WHAT: dict[str, Any] = {
+_CLAIM: dict[str, Any] = {
     "accepts": takes(),
     "axes": "bhtd",
     "namespace": "torch",
@@ -31,15 +31,15 @@ class _Diffusers:
         import torch
         from diffusers.models import embeddings
 
-        self.library, self.own = embeddings, spec
+        self.library, self.made_for = embeddings, spec
         self.dtype = getattr(torch, self.frequency_type)
 
     def apply_rope(self, x: Any, positions: Any) -> Any:
-        adjacent = self.own.layout == "interleaved"
+        adjacent = self.made_for.layout == "interleaved"
         table = self.library.get_1d_rotary_pos_embed(
-            self.own.head_dim,
+            self.made_for.head_dim,
             positions,
-            base_of(self.own),
+            base_of(self.made_for),
             use_real=True,
             repeat_interleave_real=adjacent,
             freqs_dtype=self.dtype,
@@ -47,14 +47,14 @@ class _Diffusers:
         return self.library.apply_rotary_emb(x, table, use_real_unbind_dim=-1 if adjacent else -2)
 
 
-@claims(profile="float32", **_WHAT)
+@claims(profile="float32", **_CLAIM)
 class Float32(_Diffusers):
     """The default."""
 
     frequency_type = "float32"
 
 
-@claims(profile="float64", position_range=(0, 2**31 - 1), **_WHAT)
+@claims(profile="float64", position_range=(0, 2**31 - 1), **_CLAIM)
 class Float64(_Diffusers):
     """What Flux uses."""
 

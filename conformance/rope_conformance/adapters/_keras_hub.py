@@ -10,9 +10,9 @@ from rope_conformance.target.claim import claims
 from rope_conformance.target.implementation import Unsupported
 from rope_ref import RopeSpec
 
-__all__ = ["WHAT", "KerasHub", "rotary_embedding"]
+__all__ = ["CLAIM", "KerasHub", "rotary_embedding"]
 
-WHAT: dict[str, Any] = {
+CLAIM: dict[str, Any] = {
     "namespace": "torch",
     "position_forms": ("t", "bt"),
     "dtypes": ("float32", "bfloat16", "float16"),
@@ -32,7 +32,7 @@ def rotary_embedding() -> Any:
     return keras_hub.layers.RotaryEmbedding
 
 
-@claims(accepts=takes("half"), **WHAT)
+@claims(accepts=takes("half"), **CLAIM)
 class KerasHub:
     """One layer per type of data, since a layer casts to its own."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rope_conformance.adapters._accept import takes
-from rope_conformance.adapters._keras_hub import WHAT, rotary_embedding
+from rope_conformance.adapters._keras_hub import CLAIM, rotary_embedding
 from rope_conformance.adapters._scalings import only, rope_parameters
 from rope_conformance.target.claim import claims
 from rope_ref import PowerLaw, RopeSpec
@@ -22,9 +22,7 @@ _YARN = only(
     mscale_all_dim=(None,),
     below_one=(True,),
 )
-
-
-_WHAT = WHAT | {"dtypes": ("float32", "bfloat16")}
+_CLAIM = CLAIM | {"dtypes": ("float32", "bfloat16")}
 
 
 class _Scaled:
@@ -41,9 +39,9 @@ class _Scaled:
         return layer(x, positions=positions)
 
 
-# In short types the amplitude is computed in the layer's type, which is more than the table's
-# one rounding.
-@claims(accepts=takes("half", rule=_YARN), **_WHAT | {"dtypes": ("float32",)})
+# In half-precision types the amplitude is computed in the layer's type: more than the one rounding
+# of the table that the profile allows.
+@claims(accepts=takes("half", rule=_YARN), **_CLAIM | {"dtypes": ("float32",)})
 class KerasHubYaRN(_Scaled):
     """RotaryEmbedding with rope_type "yarn"."""
 
@@ -60,9 +58,9 @@ class KerasHubYaRN(_Scaled):
     )
 
 
-@claims(accepts=takes("half", rule=only(DynamicNTK)), **_WHAT)
+@claims(accepts=takes("half", rule=only(DynamicNTK)), **_CLAIM)
 class KerasHubDynamic(_Scaled):
-    """RotaryEmbedding with rope_type "dynamic", which is told no length."""
+    """RotaryEmbedding with rope_type "dynamic"; the layer is not given the length."""
 
     spec = RopeSpec(
         128,

@@ -13,7 +13,7 @@ from rope_ref.scaling import YaRN
 __all__ = ["LitGPTYaRN"]
 
 _LENGTH = 2**15
-# It ends the ramp at the last pair, and has an amplitude only where it is asked for one.
+# Its ramp ends at the last pair, and it has an amplitude only if the config has one.
 _YARN = only(
     YaRN,
     limit=("pairs",),

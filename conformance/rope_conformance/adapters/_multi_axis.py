@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from rope_conformance.adapters._accept import base_of, plain, takes
-from rope_conformance.adapters._transformers import WHAT
+from rope_conformance.adapters._transformers import CLAIM
 from rope_conformance.inputs.segments import MERGE
 from rope_conformance.target.claim import claims
 from rope_conformance.target.implementation import Unsupported
@@ -32,7 +32,7 @@ from rope_ref.scaling.frequencies import FrequencyRule
 
 __all__ = ["Ernie45VL", "Flux", "GLM4V", "HunYuanVL", "Qwen3VL", "Qwen25VL", "VJEPA2"]
 
-_WHAT = WHAT | {"dtypes": ("float32", "bfloat16")}
+_CLAIM = CLAIM | {"dtypes": ("float32", "bfloat16")}
 
 
 def _sections(pair_axes: tuple[int, ...]) -> list[int]:
@@ -40,18 +40,20 @@ def _sections(pair_axes: tuple[int, ...]) -> list[int]:
     return [pair_axes.count(axis) for axis in range(max(pair_axes) + 1)]
 
 
-def _by(way: Callable[[list[int]], tuple[int, ...]], count: int) -> Callable[..., bool]:
-    """Accept a map of so many axes that is made of its sections in this way."""
+def _by(
+    arrange: Callable[[list[int]], tuple[int, ...]], count: int
+) -> Callable[[tuple[int, ...]], bool]:
+    """Return a function that accepts the ``pair_axes`` that `arrange` makes for `count` axes."""
 
     def accepts(pair_axes: tuple[int, ...]) -> bool:
         sections = _sections(pair_axes)
-        return len(sections) == count and all(sections) and way(sections) == pair_axes
+        return len(sections) == count and all(sections) and arrange(sections) == pair_axes
 
     return accepts
 
 
 def _text(folder: str, prefix: str, spec: RopeSpec) -> tuple[Any, Any]:
-    """The text part of a model: its table, and its function that rotates."""
+    """The object that makes the table of a model's text part, and the function that rotates."""
     model = importlib.import_module(f"transformers.models.{folder}.modeling_{folder}")
     time, *others = _sections(spec.pair_axes or ())
     rope = {"rope_type": "default", "rope_theta": base_of(spec)}
@@ -68,7 +70,7 @@ def _text(folder: str, prefix: str, spec: RopeSpec) -> tuple[Any, Any]:
 
 @cache
 def _qwen25_vl(merge: int) -> Any:
-    """A model that is asked for positions only, so that its weights need not be there."""
+    """A model on the meta device, without weights: only its positions are asked for."""
     import torch
     from transformers.models.qwen2_5_vl import modeling_qwen2_5_vl as qwen
 
@@ -81,7 +83,7 @@ def _qwen25_vl(merge: int) -> Any:
 
 
 def _rope_index(segments: Sequence[TextSegment | GridSegment]) -> Any:
-    """What the model answers: tokens of text have the type 0, of images 1, of videos 2."""
+    """The positions that the model gives; tokens of text have type 0, of images 1, of videos 2."""
     import torch
 
     grids: dict[int, list[GridSegment]] = {1: [], 2: []}
@@ -114,7 +116,7 @@ def _rope_index(segments: Sequence[TextSegment | GridSegment]) -> Any:
 class _Text:
     """The text part of a model."""
 
-    names: tuple[str, str]  # folder, and what classes begin with
+    names: tuple[str, str]  # its folder, and the beginning of its classes' names
 
     def __init__(self, spec: RopeSpec) -> None:
         self.table, self.rotate = _text(*self.names, spec)
@@ -124,9 +126,9 @@ class _Text:
         return self.rotate(x, x, cos, sin)[0]
 
 
-@claims(accepts=takes("half", axes=_by(contiguous_axes, 3)), profile="model-dtype-table", **_WHAT)
+@claims(accepts=takes("half", axes=_by(contiguous_axes, 3)), profile="model-dtype-table", **_CLAIM)
 class Qwen25VL(_Text):
-    """Qwen2.5-VL: a run of pairs for each axis."""
+    """Qwen2.5-VL: consecutive pairs for each axis."""
 
     spec = RopeSpec(
         128,
@@ -140,7 +142,7 @@ class Qwen25VL(_Text):
         return _rope_index(segments)
 
 
-@claims(accepts=takes("half", axes=_by(interleaved_axes, 3)), profile="model-dtype-table", **_WHAT)
+@claims(accepts=takes("half", axes=_by(interleaved_axes, 3)), profile="model-dtype-table", **_CLAIM)
 class Qwen3VL(_Text):
     """Qwen3-VL: the axes in turn."""
 
@@ -156,16 +158,16 @@ class Qwen3VL(_Text):
 @claims(
     accepts=takes("interleaved", axes=_by(contiguous_axes, 3)),
     profile="model-dtype-table",
-    **_WHAT,
+    **_CLAIM,
 )
 class GLM4V(_Text):
-    """GLM-4V: a run of pairs for each axis, and neighbours as pairs."""
+    """GLM-4V: consecutive pairs for each axis; interleaved."""
 
     spec = RopeSpec(64, layout="interleaved", pair_axes=contiguous_axes((8, 12, 12)))
     names = "glm4v", "Glm4vText"
 
 
-@claims(accepts=takes("interleaved", axes=_by(alternating_axes, 3)), profile="float32", **_WHAT)
+@claims(accepts=takes("interleaved", axes=_by(alternating_axes, 3)), profile="float32", **_CLAIM)
 class Ernie45VL(_Text):
     """Ernie 4.5 VL: rows and columns by turns, time in the slowest pairs."""
 
@@ -178,9 +180,9 @@ class Ernie45VL(_Text):
     names = "ernie4_5_vl_moe", "Ernie4_5_VLMoeText"
 
 
-@claims(accepts=takes("half", axes=_by(contiguous_axes, 4)), profile="model-dtype-table", **_WHAT)
+@claims(accepts=takes("half", axes=_by(contiguous_axes, 4)), profile="model-dtype-table", **_CLAIM)
 class HunYuanVL(_Text):
-    """HunYuanVL: runs of pairs, for the token, the column, the row and the image."""
+    """HunYuanVL: consecutive pairs for the token, the column, the row and the image."""
 
     spec = RopeSpec(128, layout="half", pair_axes=contiguous_axes((16, 16, 16, 16)))
     names = "hunyuan_vl", "HunYuanVL"
@@ -215,7 +217,7 @@ class VJEPA2:
         self.layer = vjepa2.VJEPA2RopeAttention(vjepa2.VJEPA2Config(), spec.head_dim, 1)
 
     def apply_rope(self, x: Any, positions: Any) -> Any:
-        if positions.ndim == 3:  # rows of their own, the same for all heads
+        if positions.ndim == 3:  # one row of positions per row of the batch, for all heads
             positions = positions[:, :, None]
         return self.layer.apply_rotary_embeddings(x, tuple(positions))
 

@@ -15,7 +15,7 @@ from rope_ref import RopeSpec
 
 __all__ = ["OnnxReference", "OnnxRuntime"]
 
-_WHAT: dict[str, Any] = {
+_CLAIM: dict[str, Any] = {
     "accepts": takes(partial=True),
     "axes": "bhtd",
     "position_forms": ("t", "bt"),
@@ -48,7 +48,7 @@ class _OneNode:
         return self.run(None, {"x": x, **tables})[0]
 
 
-@claims(**_WHAT)
+@claims(**_CLAIM)
 class OnnxReference(_OneNode):
     """onnx.reference.ReferenceEvaluator, in NumPy."""
 
@@ -58,7 +58,7 @@ class OnnxReference(_OneNode):
         return ReferenceEvaluator(model).run
 
 
-@claims(**_WHAT)
+@claims(**_CLAIM)
 class OnnxRuntime(_OneNode):
     """onnxruntime's CPU kernel."""
 

@@ -1,4 +1,4 @@
-"""Scalings under the names that public configs have for them and for their parameters."""
+"""Scalings and their parameters under the names that configs of transformers have for them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _NAMES = {
     "long_factors": "long_factor",
     "fraction": "partial_rotary_factor",
 }
-# What public configs have no key for: the one reading that transformers has.
-_ONE_READING: dict[str, Any] = {
+# Parameters that configs have no key for, with the value that transformers computes by.
+_WITHOUT_KEY: dict[str, Any] = {
     "limit": "channels",
     "equal_ends": "raise",
     "amplitude_rule": "truthy",
@@ -42,12 +42,17 @@ _ONE_READING: dict[str, Any] = {
 
 
 def only(*kinds: type, **values: tuple[Any, ...]) -> Callable[[FrequencyRule], bool | str]:
-    """Accept scalings of some kinds over a power law, with one of the values of each parameter.
+    """Return a function that accepts scalings of some kinds over a power law.
 
-    Where nothing else is said, what public configs have no key for has the reading that
-    transformers has.
+    Parameters
+    ----------
+    kinds
+        The classes of rules.
+    values
+        For a parameter, the values it may have. A parameter that configs have no key for must
+        have the value of transformers, unless it is named here.
     """
-    known_values = {name: (value,) for name, value in _ONE_READING.items()} | values
+    known_values = {name: (value,) for name, value in _WITHOUT_KEY.items()} | values
 
     def accepts(rule: FrequencyRule) -> bool | str:
         if not isinstance(rule, kinds) or plain(getattr(rule, "rule", rule)) is not True:
@@ -65,13 +70,13 @@ scalings = only(
     short_mscale=(None,),
     long_mscale=(None,),
 )
-"""Accept what ``ROPE_INIT_FUNCTIONS`` of transformers do."""
+"""Accepts what ``ROPE_INIT_FUNCTIONS`` of transformers compute."""
 
 
 def rope_parameters(rule: FrequencyRule) -> dict[str, Any]:
     """Return the ``rope_parameters`` that a config of transformers has for an accepted rule.
 
-    The length in question is not among them, nor is the one that `DynamicNTK` starts from.
+    They have neither the length of the text, nor the original length of a `DynamicNTK`.
     """
     own: dict[str, Any] = {
         "rope_type": _TYPES[type(rule)],
@@ -79,7 +84,7 @@ def rope_parameters(rule: FrequencyRule) -> dict[str, Any]:
     }
     if not isinstance(rule, ScaledRule):
         return own
-    left_out = {"rule", "length", *_ONE_READING}
+    left_out = {"rule", "length", *_WITHOUT_KEY}
     if isinstance(rule, DynamicNTK):
         left_out.add("original_length")
     for name in (each.name for each in fields(rule)):  # type: ignore[arg-type]

@@ -27,14 +27,14 @@ class TorchOperator:
     def __init__(self, spec: RopeSpec) -> None:
         import torch
 
-        self.operator, self.own = torch.onnx.ops.rotary_embedding, spec
+        self.operator, self.made_for = torch.onnx.ops.rotary_embedding, spec
 
     def apply_cos_sin(self, x: Any, cos: Any, sin: Any) -> Any:
-        shape = (x.shape[0], x.shape[2], self.own.rotary_dim // 2)
+        shape = (x.shape[0], x.shape[2], self.made_for.rotary_dim // 2)
         return self.operator(
             x,
             cos.expand(shape),
             sin.expand(shape),
-            interleaved=self.own.layout == "interleaved",
-            rotary_embedding_dim=self.own.rotary_dim,
+            interleaved=self.made_for.layout == "interleaved",
+            rotary_embedding_dim=self.made_for.rotary_dim,
         )

@@ -1,8 +1,8 @@
 """Hugging Face transformers: the rotary embedding of six model families.
 
-Each makes its table with float32 phases, rounds it to the type of the data and
-multiplies in that type; DeepSeek-V2 alone multiplies in complex64. Positions are
-documented as 0 to ``max_position_embeddings - 1``, one per token and row.
+Each makes its table from float32 phases, rounds it to the type of the data and multiplies in
+that type; DeepSeek-V2 multiplies in complex64. Positions are documented as 0 to
+``max_position_embeddings - 1``, one per token and row.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from rope_conformance.adapters._accept import base_of, takes
 from rope_conformance.target.claim import claims
 from rope_ref import PowerLaw, RopeSpec
 
-__all__ = ["GPTJ", "WHAT", "DeepseekV2", "DeepseekV3", "GPTNeoX", "Llama", "Qwen2VL"]
+__all__ = ["GPTJ", "CLAIM", "DeepseekV2", "DeepseekV3", "GPTNeoX", "Llama", "Qwen2VL"]
 
 _LENGTH = 2**20  # phases are computed at every call: the length costs nothing
 _TABLE = 2**15  # rows of GPT-J's table, which are held in memory
 
-WHAT: dict[str, Any] = {
+CLAIM: dict[str, Any] = {
     "axes": "bhtd",
     "namespace": "torch",
     "position_forms": ("bt",),
@@ -39,7 +39,7 @@ def _config(spec: RopeSpec, **rest: Any) -> dict[str, Any]:
     }
 
 
-@claims(accepts=takes("half"), profile="model-dtype-table", **WHAT)
+@claims(accepts=takes("half"), profile="model-dtype-table", **CLAIM)
 class Llama:
     """Llama, and the many models that share its code."""
 
@@ -60,10 +60,10 @@ class Llama:
 @claims(
     accepts=takes("interleaved", base=10000.0),
     profile="model-dtype-table",
-    **WHAT | {"axes": "bthd", "position_range": (0, _TABLE - 1)},
+    **CLAIM | {"axes": "bthd", "position_range": (0, _TABLE - 1)},
 )
 class GPTJ:
-    """GPT-J; which part of a head rotates is settled in its attention layer, not here."""
+    """GPT-J; its attention layer, which is not called here, decides which channels rotate."""
 
     spec = RopeSpec(128, layout="interleaved")
 
@@ -81,7 +81,7 @@ class GPTJ:
         return self.rotate(x, sin, cos)
 
 
-@claims(accepts=takes("half", partial=True), profile="model-dtype-table", **WHAT)
+@claims(accepts=takes("half", partial=True), profile="model-dtype-table", **CLAIM)
 class GPTNeoX:
     """GPT-NeoX and Pythia, which rotate a quarter of each head."""
 
@@ -100,7 +100,7 @@ class GPTNeoX:
         return self.rotate(x, x, cos, sin)[0]
 
 
-@claims(accepts=takes("half"), profile="model-dtype-table", **WHAT)
+@claims(accepts=takes("half"), profile="model-dtype-table", **CLAIM)
 class Qwen2VL:
     """Qwen2-VL on text, where time, height and width are the same number."""
 
@@ -120,8 +120,8 @@ class Qwen2VL:
         return self.rotate(x, x, cos, sin)[0]
 
 
-# Pairs are seen as complex numbers, which takes channels that lie side by side.
-@claims(accepts=takes("interleaved"), profile="float32", **WHAT | {"strided": False})
+# Pairs are viewed as complex numbers, for which channels must be contiguous.
+@claims(accepts=takes("interleaved"), profile="float32", **CLAIM | {"strided": False})
 class DeepseekV2:
     """DeepSeek-V2: pairs as complex numbers, rounded once at the end."""
 
@@ -138,9 +138,9 @@ class DeepseekV2:
         return self.rotate(x, x, self.table(x, positions))[0]
 
 
-@claims(accepts=takes("interleaved", output="half"), profile="model-dtype-table", **WHAT)
+@claims(accepts=takes("interleaved", output="half"), profile="model-dtype-table", **CLAIM)
 class DeepseekV3:
-    """DeepSeek-V3: pairs are read where the weights have them and left half-split."""
+    """DeepSeek-V3: pairs are read interleaved, as in the weights, and written half-split."""
 
     spec = RopeSpec(64, layout="interleaved", output_layout="half")
 

@@ -1,7 +1,7 @@
 """Hugging Face transformers: frequencies that are scaled for a longer context.
 
 Table and rotation are those of `_transformers`: float32 phases, the table rounded to the
-type of the data. A longer text is said in the spec, as the length that its rule is for.
+type of the data. The length of the text is that of the spec's rule.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from rope_conformance.adapters._accept import takes
 from rope_conformance.adapters._scalings import only, rope_parameters, scalings
-from rope_conformance.adapters._transformers import WHAT
+from rope_conformance.adapters._transformers import CLAIM
 from rope_conformance.target.claim import claims
 from rope_ref import PowerLaw, RopeSpec
 from rope_ref.scaling import LongRoPE, YaRN
@@ -20,9 +20,9 @@ from rope_ref.scaling.frequencies import FrequencyRule
 
 __all__ = ["LlamaScaled", "Olmo3", "Phi3", "Phimoe"]
 
-_WHAT = WHAT | {"dtypes": ("float32", "bfloat16")}
+_CLAIM = CLAIM | {"dtypes": ("float32", "bfloat16")}
 _LONGEST = 2**17
-# A factor for each pair, as in configs: ones and a little more; up to the factor.
+# One factor per pair, as in configs: the short ones slightly above 1, the long ones up to `factor`.
 _LONG = LongRoPE(
     PowerLaw(10000.0),
     short_factors=tuple(1 + i / 64 for i in range(48)),
@@ -56,7 +56,7 @@ def _long_with_mscales(rule: FrequencyRule) -> bool | str:
     return _long(replace(rule, short_mscale=None, long_mscale=None))
 
 
-@claims(accepts=takes("half", rule=scalings), profile="model-dtype-table", **_WHAT)
+@claims(accepts=takes("half", rule=scalings), profile="model-dtype-table", **_CLAIM)
 class LlamaScaled:
     """ROPE_INIT_FUNCTIONS at a fixed length, in Llama's module, which keeps the result."""
 
@@ -86,7 +86,7 @@ class LlamaScaled:
         return self.rotate(x, x, cos, sin)[0]
 
 
-@claims(accepts=takes("half", rule=only(YaRN, PowerLaw)), profile="float32", **_WHAT)
+@claims(accepts=takes("half", rule=only(YaRN, PowerLaw)), profile="float32", **_CLAIM)
 class Olmo3:
     """OLMo 3, whose config has an entry for each type of layers; its table stays float32."""
 
@@ -110,7 +110,7 @@ class Olmo3:
 
 
 class _LongText:
-    """Each call is told of the last token of the text too, for lengths are taken from calls."""
+    """Adds the last token of the text to each call: the library takes the length from calls."""
 
     names: tuple[str, str]
 
@@ -120,7 +120,7 @@ class _LongText:
         folder, prefix = self.names
         model = importlib.import_module(f"transformers.models.{folder}.modeling_{folder}")
         assert isinstance(spec.frequencies, LongRoPE)
-        # At the top it counts before the one beside the factors, and has a default.
+        # The entry of the config itself counts before that of rope_parameters, and has a default.
         trained = {"original_max_position_embeddings": int(spec.frequencies.original_length)}
         config = getattr(model, f"{prefix}Config")(**_head(spec) | trained)
         self.table = getattr(model, f"{prefix}RotaryEmbedding")(config)
@@ -132,7 +132,7 @@ class _LongText:
         return self.rotate(x, x, cos[:, :-1], sin[:, :-1])[0]
 
 
-@claims(accepts=takes("half", rule=_long), profile="model-dtype-table", **_WHAT)
+@claims(accepts=takes("half", rule=_long), profile="model-dtype-table", **_CLAIM)
 class Phi3(_LongText):
     """Phi-3 in long texts."""
 
@@ -140,7 +140,7 @@ class Phi3(_LongText):
     names = "phi3", "Phi3"
 
 
-@claims(accepts=takes("half", rule=_long_with_mscales), profile="model-dtype-table", **_WHAT)
+@claims(accepts=takes("half", rule=_long_with_mscales), profile="model-dtype-table", **_CLAIM)
 class Phimoe(_LongText):
     """Phi-3.5-MoE in long texts."""
 
