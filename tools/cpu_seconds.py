@@ -12,7 +12,7 @@ import time
 
 
 def main() -> int:
-    """Run the command; its exit status is ours."""
+    """Run the command given as arguments, and return its exit status."""
     started = time.perf_counter()
     status = subprocess.run(sys.argv[1:], check=False).returncode
     took = os.times()

@@ -1,9 +1,9 @@
-"""Judge every wrong implementation by every check, and write what caught it.
+"""Judge every wrong implementation by every check, and write which checks catch it.
 
     python tools/kill_matrix.py [NAME ...]
 
-The result goes to docs/kill-matrix.json, from which docs/zoo.md is made. Tests make it
-anew and compare. Wrong implementations on torch's arrays need torch.
+The result goes to docs/kill-matrix.json, from which docs/zoo.md is made. The tests compute it
+again and compare. Wrong implementations on torch's arrays need torch.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""Change the code a little, many times, and see whether its tests notice.
+"""Mutation testing: change the code a little, many times, and see whether its tests fail.
 
-A *mutant* is a module with one small mistake: another operator, a comparison that takes or
-leaves its limit, a number one off, a condition turned round, arguments swapped, a statement
-left out. A mutant that its tests fail is killed. One that survives is equivalent to the
-original, or stands for a test that is missing; `conformance/tests/MUTANTS.md` lists them.
+A *mutant* is a module with one small mistake: another operator, a comparison that includes or
+excludes its limit, a number off by one, a condition negated, two arguments swapped, a statement
+left out. A mutant is killed if its tests fail. One that survives is equivalent to the original,
+or shows that a test is missing; `conformance/tests/MUTANTS.md` lists the survivors.
 
     python tools/mutants.py rope_ref/phase.py rope_ref/table.py --tests rope_ref/tests
 
-The libraries for this are no fit. mutmut leaves out functions that are decorated and all that
-stands at module level, here frequencies, constants and profiles; cosmic-ray starts an interpreter
-for each mutant, which takes longer than the tests that kill it.
+The libraries for this do not fit. mutmut leaves out decorated functions and module level, here
+frequencies, constants and profiles; cosmic-ray starts an interpreter for each mutant, which takes
+longer than the tests that kill it.
 
-Each mutant lives in a process of its own, forked (not on Windows) before anything of ours is
-imported. It meets the tests that run the changed line, the quickest first.
+Each mutant is tested in a process of its own, forked (not on Windows) before anything of ours is
+imported, by the tests that run the changed line, the quickest first.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ SYMMETRIC = {"max", "min", "maximum", "hypot", "multiply", "two_sum"}
 
 
 class Mutant(NamedTuple):
-    """One mistake: where it stands, what it changes, and how to make it."""
+    """One mistake: its lines, the code before and after, and a function that makes it."""
 
     lines: range
     before: str
@@ -80,7 +80,7 @@ class Mutant(NamedTuple):
 
 
 def mutants(tree: ast.Module) -> list[Mutant]:
-    """All mutants of a module, always in the same order."""
+    """Return all mutants of a module, always in the same order."""
     return [m for statement in _listed(tree, "body", set()) for m in statement]
 
 
@@ -129,10 +129,10 @@ def _can_go(statement: ast.stmt, known: set[str]) -> bool:
 
 
 def _expressions(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST, Callable[[ast.AST], None]]]:
-    """Every part of a statement with something else to stand in its place."""
+    """The parts of a statement that can be replaced: old, new, and how to put one in."""
     skipped = {"body", "orelse", "finalbody", "handlers", "annotation", "returns", "decorator_list"}
     if isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom):
-        return  # what an error says is tested elsewhere
+        return  # the texts of messages are tested elsewhere
     for field, value in ast.iter_fields(node):
         if field in skipped and isinstance(node, ast.stmt | ast.arg):
             continue
@@ -174,7 +174,7 @@ def _instead(node: ast.AST, test: bool) -> Iterator[ast.AST]:
 
 
 def _one_way(node: ast.AST) -> bool:
-    """Whether the other comparison is the negation already."""
+    """Whether replacing the operator of a comparison negates it already."""
     either = ast.Eq | ast.NotEq | ast.Is | ast.IsNot | ast.In | ast.NotIn
     return isinstance(node, ast.Compare) and isinstance(node.ops[0], either)
 
@@ -197,7 +197,7 @@ def _header(statement: ast.stmt) -> str:
 
 
 def changed_code(path: Path, number: int) -> CodeType:
-    """The code of a module with its mutant of this number."""
+    """Return the code of a module with its mutant of this number."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     mutants(tree)[number].make()
     return compile(ast.fix_missing_locations(tree), str(path), "exec", dont_inherit=True)
@@ -220,7 +220,7 @@ class Replaced(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 class Recorder:
-    """A pytest plugin: how long each test takes, and which lines it runs."""
+    """A pytest plugin that records how long each test takes, and which lines it runs."""
 
     def __init__(self, paths: list[Path]) -> None:
         self.files = {str(path) for path in paths}
@@ -252,7 +252,7 @@ class Recorder:
 
 
 class Chosen:
-    """A pytest plugin: these tests only, the quickest first, each stopped if it hangs."""
+    """A pytest plugin that runs these tests only, the quickest first, and stops one that hangs."""
 
     def __init__(self, tests: dict[str, float]) -> None:
         self.tests = tests
@@ -268,7 +268,7 @@ class Chosen:
 
 
 def in_fork(work: Callable[[], int], *, quiet: bool) -> int | None:
-    """The status of `work` in a process of its own; None if it was stopped."""
+    """Do some work in a fork, and return its exit status; None if a signal ended it."""
     pid = os.fork()
     if pid == 0:
         resource.setrlimit(resource.RLIMIT_DATA, (4 << 30, 4 << 30))
@@ -288,6 +288,7 @@ def in_fork(work: Callable[[], int], *, quiet: bool) -> int | None:
 
 
 def run_tests(arguments: list[str], plugin: object) -> int:
+    """Run pytest here, up to the first failure, and return its exit status."""
     import pytest
 
     # What is preloaded was imported before pytest could rewrite its assertions.
@@ -296,7 +297,7 @@ def run_tests(arguments: list[str], plugin: object) -> int:
 
 
 def baseline(paths: list[Path], tests: list[str]) -> dict[str, Any]:
-    """What each test takes and runs, with the code as it is."""
+    """Return how long each test takes and which lines it runs, with the code unchanged."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "baseline.json")
 
@@ -314,14 +315,14 @@ def baseline(paths: list[Path], tests: list[str]) -> dict[str, Any]:
 
 
 def module_name(path: Path) -> str:
-    """The name a file of this repository is imported by."""
+    """Return the name by which a file of this repository is imported."""
     place = path.relative_to(ROOT)
     parts = place.with_suffix("").parts
     return ".".join(parts[1:] if parts[0] in ("backends", "conformance") else parts)
 
 
 def main() -> None:
-    """Judge the tests by the mutants they kill."""
+    """Count the mutants that the tests kill, and print those that survive."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("modules", nargs="+", type=Path)
     parser.add_argument("--tests", nargs="+", required=True, metavar="PATH")
@@ -337,44 +338,62 @@ def main() -> None:
     seen = baseline(paths, args.tests)
     always = {(file, line) for file, line in seen["always"]}
     runs = [
-        (seconds, nodeid, {(file, line) for file, line in lines})
+        Ran(nodeid, seconds, {(file, line) for file, line in lines} | always)
         for nodeid, (seconds, lines) in seen["tests"].items()
         if seconds <= args.longest
     ]
     for path in paths:
-        text = path.read_text(encoding="utf-8")
-        found = mutants(ast.parse(text))
-        offset = random.Random(f"{args.seed}{path.name}").randrange(args.every)
-        total = killed = 0
+        total = len(mutants(ast.parse(path.read_text(encoding="utf-8"))))
+        first = random.Random(f"{args.seed}{path.name}").randrange(args.every)
+        labels = {number: f"{path.name}:{number}" for number in range(first, total, args.every)}
+        if args.only:
+            labels = {number: label for number, label in labels.items() if label in args.only}
+        killed = killed_of(path, labels, runs)
+        print(f"{path.name}: of {total} mutants {len(labels)} run, {killed} killed", flush=True)
 
-        def judge(code: CodeType, tests: dict[str, float], path: Path = path) -> int | None:
-            def work() -> int:
-                signal.alarm(60)
-                sys.meta_path.insert(0, Replaced(module_name(path), path, code))
-                importlib.import_module(module_name(path))  # before pytest's own finder can
-                files = sorted({test.partition("::")[0] for test in tests})
-                return run_tests(files, Chosen(tests))
 
-            return in_fork(work, quiet=True)
+class Ran(NamedTuple):
+    """A test: how long it takes, and which lines of the modules it runs."""
 
-        if judge(compile(text, str(path), "exec"), {t: s for s, t, _ in runs[:50]}) != 0:
-            raise SystemExit(f"{path.name}: unchanged, and yet its tests fail")
-        for number in range(offset, len(found), args.every):
-            label = f"{path.name}:{number}"
-            if args.only and label not in args.only:
-                continue
-            mutant = found[number]
-            at = {(str(path), line) for line in mutant.lines}
-            tests = {test: seconds for seconds, test, lines in runs if at & (lines | always)}
-            status = judge(changed_code(path, number), tests) if tests else 0
-            total, killed = total + 1, killed + (status != 0)
-            if status == 0:
-                print(
-                    f"{label}, line {mutant.lines[0]}, {len(tests)} tests\n"
-                    f"    - {mutant.before}\n    + {mutant.after}",
-                    flush=True,
-                )
-        print(f"{path.name}: of {len(found)} mutants {total} run, {killed} killed", flush=True)
+    nodeid: str
+    seconds: float
+    lines: set[tuple[str, int]]
+
+
+def killed_of(path: Path, labels: dict[int, str], runs: list[Ran]) -> int:
+    """Test some mutants of a module, print those that survive, and count the others."""
+    text = path.read_text(encoding="utf-8")
+    found = mutants(ast.parse(text))
+    unchanged = {ran.nodeid: ran.seconds for ran in runs[:50]}
+    if tested(path, compile(text, str(path), "exec"), unchanged) != 0:
+        raise SystemExit(f"{path.name}: unchanged, and yet its tests fail")
+    killed = 0
+    for number, label in labels.items():
+        mutant = found[number]
+        at = {(str(path), line) for line in mutant.lines}
+        tests = {ran.nodeid: ran.seconds for ran in runs if at & ran.lines}
+        if tests and tested(path, changed_code(path, number), tests) != 0:
+            killed += 1
+            continue
+        print(
+            f"{label}, line {mutant.lines[0]}, {len(tests)} tests\n"
+            f"    - {mutant.before}\n    + {mutant.after}",
+            flush=True,
+        )
+    return killed
+
+
+def tested(path: Path, code: CodeType, tests: dict[str, float]) -> int | None:
+    """Run some tests on a module with other code, and return the exit status of pytest."""
+
+    def work() -> int:
+        signal.alarm(60)
+        sys.meta_path.insert(0, Replaced(module_name(path), path, code))
+        importlib.import_module(module_name(path))  # before pytest's own finder can
+        files = sorted({test.partition("::")[0] for test in tests})
+        return run_tests(files, Chosen(tests))
+
+    return in_fork(work, quiet=True)
 
 
 if __name__ == "__main__":

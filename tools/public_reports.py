@@ -25,12 +25,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / "docs" / "reports"
 SCHEMA = "rope-ref-public-1"
-# What tells only how long it took, or what the registry says already.
+# Fields of a result that are left out: how long it took, and what the clause says anyway.
 LEFT_OUT = ("sentence", "seconds", "notes")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write a report for each name; 0 if every one could be judged, whatever the verdict."""
+    """Write a report for each name; return 0 if all could be judged, whatever the verdict."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="all if left out")
     parser.add_argument("--print", action="store_true", help=argparse.SUPPRESS)
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     names = asked.names or public_names()
     if asked.print:
         own = sys.stdout
-        sys.stdout = sys.stderr  # libraries may print
+        sys.stdout = sys.stderr  # for what libraries print
         text = as_text(judged(names[0]))
         own.write(text)
         return 0
@@ -51,19 +51,19 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def public_names() -> list[str]:
-    """The bundled names, our own backends left out."""
+    """Return the bundled names without our own backends."""
     from rope_conformance.adapters import BUNDLED
 
     return [name for name in BUNDLED if not name.startswith("rope-backends/")]
 
 
 def path_of(name: str) -> Path:
-    """Where the report of a bundled name is."""
+    """Return the path of the report on a bundled name."""
     return REPORTS / f"{name.replace('/', '-')}.json"
 
 
 def written(name: str) -> bool:
-    """Judge a name in a process of its own, and write its report."""
+    """Judge a name in a process of its own, and write its report; whether that could be done."""
     with tempfile.TemporaryDirectory() as home:
         run = subprocess.run(
             [sys.executable, __file__, "--print", name],
@@ -80,7 +80,7 @@ def written(name: str) -> bool:
 
 
 def judged(name: str) -> dict[str, Any]:
-    """Judge a library here, as plain data."""
+    """Judge a library in this process, and return what its report says as plain data."""
     from rope_conformance import check
     from rope_conformance.adapters import BUNDLED, bundled
     from rope_conformance.running.settings import RunOptions, command_line
@@ -91,7 +91,7 @@ def judged(name: str) -> dict[str, Any]:
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
         report["versions"]["rope-ref"] = project["project"]["version"]
     del report["seconds"]
-    # How many were not claimed is in the counts.
+    # Results that were not claimed are left out; the counts have their number.
     report["results"] = [
         {key: value for key, value in result.items() if key not in LEFT_OUT and value != ""}
         for result in report["results"]
@@ -112,12 +112,12 @@ def judged(name: str) -> dict[str, Any]:
 
 
 def public_version(package: str) -> str:
-    """The version of a package, without what names a build of it."""
+    """Return the version of a package without its build, as in 2.13.0+cpu."""
     return importlib.metadata.version(package).partition("+")[0]
 
 
 def as_text(data: dict[str, Any]) -> str:
-    """JSON with a line for each result and fact, so that two reports can be compared."""
+    """Return JSON with one line for each result and fact, so that reports can be compared."""
 
     def one_line(match: re.Match[str]) -> str:
         return json.dumps(lines[int(match[1])], ensure_ascii=False, allow_nan=False)
@@ -134,11 +134,11 @@ def as_text(data: dict[str, Any]) -> str:
     return re.sub(r'"@(\d+)@"', one_line, text) + "\n"
 
 
-# What a claim does not cover, or what a report says of one input only
+# Findings that a report does not have: beyond the claim, or about one input
 
 
 def wrong_layout() -> dict[str, Any]:
-    """What is said when Llama's rope is claimed to be interleaved."""
+    """Return what the suite says of Llama's RoPE if it is claimed to be interleaved."""
     from rope_conformance import check
     from rope_conformance.adapters import bundled
     from rope_ref import RopeSpec
@@ -158,7 +158,7 @@ def wrong_layout() -> dict[str, Any]:
 
 
 def far_from_the_truth() -> dict[str, Any]:
-    """How far a pair of length 1 ends from where it belongs, in bfloat16 at one position."""
+    """Return the largest error of a pair of length 1, in bfloat16 at one position."""
     import numpy as np
     import torch
 
@@ -182,7 +182,7 @@ def far_from_the_truth() -> dict[str, Any]:
 
 
 def short_table() -> dict[str, Any]:
-    """What a position one past the length that the table was made for gives, after a first call."""
+    """Return what the first position past the table raises, once the table was made."""
     import torch
     from fms.modules.positions import RotaryEmbedding
 
