@@ -18,12 +18,6 @@ class Backend:
 
     Attributes
     ----------
-    name
-        The name it was loaded by.
-    xp
-        The framework's namespace, as the array API standard has it.
-    array_type
-        The class of its arrays.
     framework
         What the implementation asks of the framework. Its docstring says what is
         particular to this one.
@@ -31,9 +25,23 @@ class Backend:
 
     def __init__(self, framework: Framework) -> None:
         self.framework = framework
-        self.name = framework.name
-        self.xp = framework.xp
-        self.array_type = framework.array_type
+
+    # Not kept in the object: a module can be neither copied nor pickled, and a backend can.
+
+    @property
+    def name(self) -> str:
+        """The name it was loaded by."""
+        return self.framework.name
+
+    @property
+    def xp(self) -> Any:
+        """The framework's namespace, as the array API standard has it."""
+        return self.framework.xp
+
+    @property
+    def array_type(self) -> Any:
+        """The class of its arrays."""
+        return self.framework.array_type
 
     def apply_rope(self, x: Any, positions: Any, spec: RopeSpec, *, axes: str) -> Any:
         """Rotate each pair of channels of `x` by position x theta_i, times the amplitude.

@@ -1,5 +1,8 @@
 """What a backend offers beside the rotation: its table, its dtypes and its devices."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -29,3 +32,14 @@ def test_table_is_the_references_rounded_once(bench):
     )
     with pytest.raises(rr.errors.DtypeError, match="float32 or float64"):
         bench.backend.cos_sin(p, spec, dtype="bfloat16")
+
+
+def test_a_backend_can_be_copied_and_pickled(bench):
+    """It is part of models, which are copied, saved and sent to other processes."""
+    spec = rr.RopeSpec(8, layout="half")
+    x = bench.array(np.ones((1, 2, 1, 8), dtype=np.float32))
+    want = bench.host(bench.backend.apply_rope(x, np.arange(2), spec, axes="bthd"))
+    for again in (copy.deepcopy(bench.backend), pickle.loads(pickle.dumps(bench.backend))):
+        assert again.name == bench.backend.name
+        got = bench.host(again.apply_rope(x, np.arange(2), spec, axes="bthd"))
+        np.testing.assert_array_equal(got, want)

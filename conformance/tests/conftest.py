@@ -1,4 +1,4 @@
-"""The command rope-ref, here and in a process of its own; its reports' schema; waiver files; how many seeds."""
+"""The command rope-ref, in this process and in another; schema, waiver files, seeds."""
 
 import json
 import os
