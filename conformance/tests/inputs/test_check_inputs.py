@@ -116,7 +116,7 @@ def test_what_shares_memory_is_not_handed_over_to_be_overwritten(checks, wide, c
     ],
 )
 def test_every_claimed_form_of_positions_is_called(forms, seen):
-    """Those that `CheckContext.apply` does not choose, and 32-bit integers, in one clause."""
+    """Those that `ArrayAdapter.apply` does not choose, and 32-bit integers, in one clause."""
     spec, called = RopeSpec(8, layout="half"), set()
 
     def rope(x, *given):
